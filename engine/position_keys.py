@@ -1,6 +1,6 @@
-"""Hashes of positions, in searches and to look positions up in many games.
+"""Hashes of positions, for searches and for finding positions in many games.
 
-The keys of games are equal for equal positions with the same side to move, on whatever way they were reached.
+Two positions have the same key if the pieces and the side to move are the same; the moves before do not matter.
 """
 
 import re
@@ -22,25 +22,27 @@ move_end = played.move_end
 
 _BITS = np.array(
     [[0, *(int(BIT_OF_SQUARE[to_square(number, color)]) for number in range(1, 33))] for color in Color], np.uint32
-)  # by side to move, Black first, and PDN number: the bit as the mover sees it
+)  # [side to move (Black, White), PDN number]: the square's bit, seen by the side to move
 _WHITE = np.uint64(0x9E3779B97F4A7C15)  # salt of positions with White to move
 
 
 @njit(cache=True)
 def position_key(own, opp, kings, salt):
-    """Hash uint64 of a position, different for each ``salt`` (uint64)."""
+    """Hash (uint64) of a position; another ``salt`` (uint64) gives other hashes."""
     pieces = np.uint64(own) | (np.uint64(opp) << np.uint64(32))
     return mix(mix(pieces ^ salt) + np.uint64(kings))
 
 
 @njit(cache=True)
 def _follow(words, squares, row, bits, moves):
-    """Plays moves on from ``words[0]`` and returns how many were legal and clear.
+    """Plays moves from position ``words[0]`` until one is illegal or ambiguous; returns the number of moves played.
 
     Args:
-        words: uint32 [plies + 1, 3], written: each position as its side to move sees it.
+        words: uint32 [plies + 1, 3]; the positions after the moves are written into it, each seen by its side to move.
         squares: int64 [plies, 2], PDN numbers of start and end.
-        row: 0 if Black moves first, else 1; ``bits``: ``_BITS``; ``moves``: a buffer.
+        row: 0 if Black moves first, else 1.
+        bits: ``_BITS``.
+        moves: buffer of ``MOVE``.
     """
     for ply in range(len(squares)):
         count = movegen.generate(words[ply, 0], words[ply, 1], words[ply, 2], moves, movegen.DISTINCT)
@@ -62,7 +64,7 @@ def _follow(words, squares, row, bits, moves):
 
 @njit(cache=True)
 def _keys(words, white):
-    """The keys of positions uint32 [N, 3], the first with White to move or Black, then in turn: int64 [N]."""
+    """The keys, int64 [N], of consecutive positions uint32 [N, 3]; ``white``: 1 if White is to move in the first."""
     keys = np.empty(len(words), np.int64)
     for ply in range(len(words)):
         salt = _WHITE if (ply + white) % 2 == 1 else np.uint64(0)
@@ -76,25 +78,29 @@ def key_of(board: Board) -> int:
 
 
 def keys_of_game(fen: str, moves: Sequence[str]) -> np.ndarray:
-    """The keys of a game's positions, that of the start first: int64 [plies + 1]; they end before a move that cannot be
-    played.
+    """The keys of a game's positions, int64 [plies + 1], from the start position on.
+
+    At a move that cannot be played, the keys end with the position before it.
 
     Args:
-        fen: the start position; raises ``FenError`` if it is none.
+        fen: the start position.
         moves: in PDN.
+
+    Raises:
+        FenError: ``fen`` is not a position.
     """
     board = Board(fen)
     white = int(board.turn is Color.WHITE)
     words = np.zeros((len(moves) + 1, 3), np.uint32)
     words[0] = board.words()
     made = _follow(words, _squares_of(moves), white, _BITS, movegen.new_moves())
-    if made < len(moves):  # ambiguous without the squares in between, or illegal: the board knows
+    if made < len(moves):  # illegal, or ambiguous by start and end alone: ``Board`` decides
         made = _play(board, moves, words)
     return _keys(words[: made + 1], white)
 
 
 def _squares_of(moves: Sequence[str]) -> np.ndarray:
-    """Start and end up to the first text that is no move on this board: int64 [plies, 2]."""
+    """PDN numbers of start and end, int64 [plies, 2], up to the first text that cannot be a move on this board."""
     squares = []
     for text in moves:
         numbers = [played.square_number(name) for name in re.split("[-x:]", text)] if MOVE_TEXT.fullmatch(text) else [0]

@@ -1,1 +1,1 @@
-"""The board to play on: state and rules of interaction without pygame; drawing and events with it."""
+"""The window: state and interaction without pygame, drawing and events with it."""

@@ -1,4 +1,4 @@
-"""``crownhead annotate``: every game of a PDN file judged by the champion."""
+"""``crownhead annotate``: the champion judges every game of a PDN file."""
 
 from pathlib import Path
 from typing import TypedDict
@@ -17,7 +17,7 @@ from .opponents import Opponents
 
 
 class AnnotateFigures(TypedDict):
-    """What ``crownhead annotate`` has found: ``unread`` are the games that could not be read and were left out."""
+    """Result of ``crownhead annotate``; ``unread``: errors of games that could not be read."""
 
     source: str
     out: str
@@ -27,7 +27,7 @@ class AnnotateFigures(TypedDict):
 
 
 class _Progress(Display):
-    """One live line on a terminal, elsewhere a line a game."""
+    """Shows progress: one live line on a terminal, otherwise one line per game."""
 
     def __init__(self, quiet: bool) -> None:
         super().__init__(quiet, TextColumn("{task.description}"), BarColumn(10), TaskProgressColumn())
@@ -49,7 +49,7 @@ def annotate_command(
     Raises:
         StorageError: see ``FileAnalysis``.
         PartlyReadError: at the end, if games were left out.
-        KeyboardInterrupt: what is judged is kept; the message says how to go on.
+        KeyboardInterrupt: the games judged so far are kept; the message says how to continue.
     """
     annotator = Annotator(opponents, games, out or annotated_path(games), seconds)
     try:
@@ -58,7 +58,7 @@ def annotate_command(
     except KeyboardInterrupt as error:
         done = annotator.progress.done if annotator.progress is not None else 0
         raise KeyboardInterrupt(f"{done} games are judged and kept; the same command goes on") from error
-    assert analysis is not None  # nobody but the user could stop it
+    assert analysis is not None  # None only after ``stop``, which is not called here
     judged, unread = analysis.result
     figures: AnnotateFigures = {
         "source": str(games),

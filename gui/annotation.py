@@ -1,4 +1,4 @@
-"""A game with what its report says: glyphs, evaluations, the better moves as variations; and in figures. No pygame."""
+"""Writes a game's report into the game (glyphs, evaluations, better moves as variations) and as numbers. No pygame."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ _GLYPHS = {"inaccuracy": 6, "mistake": 2, "blunder": 4}  # ?!, ? and ??
 
 
 class FaultFigures(TypedDict):
-    """A move that gave something away: ``loss`` of expected score, 0 to 1, and how the better one goes on."""
+    """A move that gave something away: ``loss`` of expected score (0 to 1), and the line of the better move in PDN."""
 
     ply: int
     move: str
@@ -26,7 +26,7 @@ class FaultFigures(TypedDict):
 
 
 class SideFigures(TypedDict):
-    """How a side played."""
+    """How well a side played: accuracy (0 to 100, None without a choice) and faults."""
 
     name: str
     accuracy: float | None
@@ -34,7 +34,7 @@ class SideFigures(TypedDict):
 
 
 class AnnotatedGame(TypedDict):
-    """A game that was judged."""
+    """A judged game; ``number`` counts the games of the file from 1."""
 
     number: int
     result: str
@@ -44,14 +44,14 @@ class AnnotatedGame(TypedDict):
 
 
 def annotated(game: PdnGame, report: GameReport, annotator: str) -> PdnGame:
-    """The game with the report in it. What was said of a move before stays; a glyph that it had does, too.
+    """Returns a copy of the game with its report. Earlier comments, variations and glyphs are kept.
+
+    Every move gets its evaluation as a comment: the expected score of Black (``52%``). For a fault, the comment also
+    names the better move, and its line becomes a variation.
 
     Args:
-        report: of the game's main line.
-        annotator: who judged, for the game's tag.
-
-    Every move has its evaluation as a comment, the score that Black can expect (``52%``), and one with a fault what
-    would have been better; how that goes on is a variation of the move.
+        report: report of the game's main line.
+        annotator: who judged, for the game's Annotator tag.
     """
     nodes = copied(game.moves)
     board = Board(game.start_fen)

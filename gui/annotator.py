@@ -1,4 +1,4 @@
-"""The analysis of a whole file by the champion: beside the window, or for a command that waits for it. No pygame."""
+"""The champion's analysis of a whole file: in a thread beside the window, or for a command that waits. No pygame."""
 
 import threading
 from collections.abc import Callable
@@ -14,12 +14,12 @@ from .opponents import Opponents, adviser_of
 from .thinker import steady
 from .threads import in_thread
 
-SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # a position, to choose from
+SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # seconds per position to choose from
 USUAL_SECONDS = 0.2
 
 
 def time_text(seconds: float | None) -> str:
-    """Hours, minutes and seconds in words; "" where it is not known."""
+    """A time in hours and minutes, or seconds, as text; "" if it is unknown."""
     if seconds is None:
         return ""
     minutes = round(seconds / 60)
@@ -35,11 +35,11 @@ def progress_text(progress: AnalysisProgress) -> str:
 
 
 class Annotator:
-    """Has the champion (or alpha-beta, where there are no networks) judge the games of a file.
+    """Lets the champion (or alpha-beta, if there are no networks) judge the games of a file.
 
     Args:
         opponents: makes the player.
-        games, out, seconds: see ``FileAnalysis``; the file is read when it is run.
+        games, out, seconds: see ``FileAnalysis``; the file is read in ``run``.
     """
 
     def __init__(self, opponents: Opponents, games: Path, out: Path, seconds: float) -> None:
@@ -55,11 +55,11 @@ class Annotator:
         return None if self._analysis is None else self._analysis.progress
 
     def run(self, tell: Callable[[AnalysisProgress], None] = lambda progress: None) -> FileAnalysis | None:
-        """Judges what is left; None if it was stopped before the end.
+        """Judges the remaining games; returns None if it was stopped before the end.
 
         Raises:
             StorageError: see ``FileAnalysis``.
-            PlayerError: there is nobody who could judge.
+            PlayerError: there is no player that can judge.
         """
         spec = steady(adviser_of(self._opponents.kinds).changed(seconds=self._seconds))
         self._analysis = analysis = FileAnalysis(self.games, self.out, spec.name, self._seconds)
@@ -75,7 +75,7 @@ class Annotator:
     # --- beside the window
 
     def begin(self) -> None:
-        """Runs in a thread of its own."""
+        """Starts ``run`` in a thread of its own."""
         self._work = in_thread("annotator", lambda: self.run() is not None)
 
     @property
@@ -83,9 +83,9 @@ class Annotator:
         return self._work is not None and not self._work.done()
 
     def stop(self) -> None:
-        """Ends soon; the games judged by then are kept for the next time."""
+        """Asks the analysis to end soon; the games judged by then are kept for the next time."""
         self._stopped.set()
 
     def outcome(self) -> bool | None:
-        """Whether all games are judged; None while it is at work. Raises as ``run`` does."""
+        """Whether all games are judged; None while the analysis runs. Raises the errors of ``run``."""
         return None if self._work is None or self.at_work else self._work.result()

@@ -1,4 +1,4 @@
-"""The window: scenes, the event loop, preferences; what ``crownhead play`` opens."""
+"""The window of ``crownhead play``: scenes, event loop, preferences."""
 
 import contextlib
 import os
@@ -49,31 +49,32 @@ from .views.theme import THEMES, theme_named
 from .views.widgets import Style
 
 FRAMES_PER_SECOND = 60
-_BUSY_WAIT_MS = 33  # between two looks at a running search
-_IDLE_WAIT_MS = 100  # ticks of a clock and of tooltips
+_BUSY_WAIT_MS = 33  # longest wait for events while a search runs
+_IDLE_WAIT_MS = 100  # longest wait for events otherwise, for clocks and tooltips
 TITLE = "Crownhead"
-_INVISIBLE = ("offscreen", "dummy")  # what SDL falls back on where there is no screen
+_INVISIBLE = ("offscreen", "dummy")  # video drivers that SDL uses if there is no screen
 _ICON = 64  # pixels
 _FRAME = (8, 64)  # pixels of a screen that a window's frame and a desktop's panel may take
 _COMMON_SCREEN = 1080  # pixels in height; on a finer screen the first window is larger
 
 
 class WindowError(DraughtsError):
-    """There is no display to open a window on."""
+    """No window can be opened, because there is no display."""
 
 
 class App:
-    """The program behind the window, and what its scenes work with.
+    """The program behind the window, with everything that its scenes use.
 
     Attributes:
-        go: the scenes and the ways between them.
-        is_first_start: there were no preferences.
-        puzzles: reads the puzzles to solve; raises ``DraughtsError`` or ``OSError``.
-        shelf: the collections of games that are open.
-        annotator: the analysis of a file that was begun last.
-        series: the match that was begun last; ``match_tools``: without them there are none.
-        style: theme, text and size of letters for the present window.
-        frame_seconds: work of the latest frames that drew something.
+        go: the scenes and how to get from one to another.
+        is_first_start: whether there was no file of preferences.
+        puzzles: function that reads the puzzles to solve; raises ``DraughtsError`` or ``OSError``.
+        shelf: the open collections of games.
+        annotator: the latest analysis of a file, None before the first.
+        series: the latest match, None before the first.
+        match_tools: functions for matches; None if there are no matches.
+        style: theme, text and text size for the current window.
+        frame_seconds: seconds of work for the latest frames that drew something.
     """
 
     def __init__(
@@ -102,7 +103,7 @@ class App:
         self.style = Style(theme_named(self.preferences.theme), self.text, 16)
         self.go = Navigation(self)
         self.running = False
-        self._in_play: int | None = None  # the game, while it is not over
+        self._in_play: int | None = None  # number of the session's game, while it is not over
         self.frame_seconds: deque[float] = deque(maxlen=2000)
         self._frames = pygame.time.Clock()
         self._exposed = False
@@ -112,14 +113,14 @@ class App:
     # --- window
 
     def open_window(self) -> None:
-        """Opens the window in the size it had last; the first time as large as the screen suggests."""
+        """Opens the window with its last size; the first time, with a size that suits the screen."""
         pygame.display.set_icon(piece(_ICON, Color.BLACK, True, self.style.theme))
         try:
             if self.preferences.fullscreen:
                 self.surface = pygame.display.set_mode((0, 0), pygame.FULLSCREEN)
             else:
                 self.surface = pygame.display.set_mode(self._window_size(), pygame.RESIZABLE)
-                if self._first_time:  # the next one is as large
+                if self._first_time:  # the next window gets this size, too
                     self._keep_size()
                     self._first_time = False
         except pygame.error as error:
@@ -136,11 +137,11 @@ class App:
 
     @property
     def scale(self) -> float:
-        """How much larger than usual letters and buttons are."""
+        """Factor of the size of letters and buttons, 1 by default."""
         return self.preferences.ui_scale or 1.0
 
     def restyle(self) -> None:
-        """Theme, scale or size of the window changed."""
+        """Updates ``style`` after a change of theme, scale or window size."""
         width, height = self.surface.get_size()
         unit = text_unit(width, height, self.scale)
         self.style = Style(theme_named(self.preferences.theme), self.text, unit)
@@ -152,7 +153,7 @@ class App:
         self.open_window()
 
     def act(self, action: Action) -> bool:
-        """Does what every scene can do."""
+        """Carries out an action that works in every scene."""
         deeds: dict[Action, Callable[[], object]] = {
             Action.QUIT: self.quit,
             Action.FULLSCREEN: self.toggle_fullscreen,
@@ -177,26 +178,26 @@ class App:
         self.restyle()
 
     def apply_preferences(self) -> None:
-        """Hands changed preferences to what works with them."""
+        """Applies changed preferences to everything that uses them."""
         self.controller.input.one_click = self.preferences.one_click
         self.controller.input.auto_complete = self.preferences.auto_complete
         self.go.game.orient()
         self.restyle()
 
     def copy(self, text: str) -> None:
-        """Puts a text into the clipboard and says so."""
+        """Copies a text to the clipboard and shows a message."""
         copied = put_text(text)
         self.controller.say("Copied" if copied else "There is no clipboard here", alarm=not copied)
 
     def copy_picture(self) -> None:
-        """Saves the board as a picture, copies it where that is possible, and says so."""
+        """Saves the board as a picture, copies it to the clipboard if possible, and shows a message."""
         try:
             self.controller.say(keep_picture(self, self.go.game.plain_picture()))
         except OSError as error:
             self.controller.say(str(error), alarm=True)
 
     def paste(self) -> None:
-        """Takes a game or a position from the clipboard, or says what is wrong with it."""
+        """Loads a game or a position from the clipboard, or shows what is wrong with it."""
         text = get_text()
         try:
             if text.count("[Event ") > 1:
@@ -216,7 +217,7 @@ class App:
         self.running = False
 
     def begin(self, plan: GamePlan | None, menu: bool) -> None:
-        """Starts the first game, or takes up the one that was left unfinished."""
+        """Starts the first game, or continues one that was left unfinished."""
         self.apply_preferences()
         found = self.controller.notice
         saved = self.autosave.recover() if plan is None else None
@@ -248,7 +249,7 @@ class App:
                 self.frame()
 
     def frame(self) -> None:
-        """Brings the state and the window up to date."""
+        """Updates the state and the window, once per frame."""
         begin = time.perf_counter()
         scene, now = self.go.scene, time.monotonic()
         scene.update(now)
@@ -258,7 +259,7 @@ class App:
         if scene is self.go.scene:
             changed = scene.draw(self.surface, now)
             if self._exposed:
-                pygame.display.flip()  # update(None) shows nothing
+                pygame.display.flip()  # update(None) would show nothing
             elif changed:
                 pygame.display.update(changed)
             if changed or self._exposed:
@@ -266,7 +267,7 @@ class App:
                 self.frame_seconds.append(time.perf_counter() - begin)
 
     def _follow_result(self) -> None:
-        """Notices that the game in play has ended."""
+        """Reacts to the end of the game in play: sound, and the level of the next game."""
         session = self.controller.session
         if session.ending is None:
             self._in_play = session.game if session.on_main_line else self._in_play
@@ -278,7 +279,7 @@ class App:
                 self.controller.say(f"{session.ending.text}. {text}")
 
     def _events(self) -> list[pygame.event.Event]:
-        """What happened since the last frame; waits for it where nothing moves."""
+        """The events since the last frame; waits for the first one unless the scene is animated."""
         if self.go.scene.lively:
             self._frames.tick(FRAMES_PER_SECOND)
             events = pygame.event.get()
@@ -288,7 +289,7 @@ class App:
             events = [first, *pygame.event.get()] if first.type != pygame.NOEVENT else []
         events += self._repeated(events)
         kept: list[pygame.event.Event] = []
-        for event in events:  # only the last of several motions in a row counts
+        for event in events:  # only the last of several consecutive motions counts
             if kept and event.type == kept[-1].type == pygame.MOUSEMOTION:
                 kept[-1] = event
             else:
@@ -296,7 +297,7 @@ class App:
         return kept
 
     def _repeated(self, events: list[pygame.event.Event]) -> list[pygame.event.Event]:
-        """The key that is held acts again when it is time."""
+        """The event of a held key, if it is time to repeat it; else []."""
         now = time.monotonic()
         for event in events:
             if event.type == pygame.KEYDOWN:
@@ -329,14 +330,14 @@ class App:
         self.preferences.window_height = max(MIN_WINDOW[1], height)
 
     def save_preferences(self) -> None:
-        """Stores the preferences; says so if that fails."""
+        """Stores the preferences; shows a message if that fails."""
         try:
             save_preferences(self.preferences, self.preferences_file)
         except DraughtsError as error:
             self.controller.say(str(error), alarm=True)
 
     def close(self) -> None:
-        """Stops everything that runs beside the window and stores what is to be kept."""
+        """Stops all background work and stores game and preferences."""
         if self.annotator is not None:
             self.annotator.stop()
         self.shelf.close()
@@ -349,14 +350,14 @@ class App:
 
 
 def _wake() -> None:
-    """Ends the loop's waiting for events; any thread may call it."""
+    """Ends the event loop's wait; may be called by any thread."""
     with contextlib.suppress(pygame.error):  # the window is closed
         pygame.event.post(pygame.event.Event(pygame.USEREVENT))
 
 
 def start_pygame() -> None:
-    """Starts what the window needs of pygame; raises ``WindowError`` where there is no display."""
-    # Elsewhere than on X11 without effect: with the DirectColor visual that SDL prefers, screenshots come out black.
+    """Initialises the parts of pygame that the window needs; raises ``WindowError`` if there is no display."""
+    # Only X11 uses this: with the DirectColor visual that SDL prefers there, screenshots would be black.
     os.environ.setdefault("SDL_VIDEO_X11_NODIRECTCOLOR", "1")
     os.environ.setdefault("SDL_VIDEO_X11_WMCLASS", "crownhead")
     try:
@@ -368,11 +369,11 @@ def start_pygame() -> None:
         pygame.display.quit()
         raise WindowError(f"no display to open a window on: {_what_is_missing()}")
     driver = os.environ.get("SDL_AUDIODRIVER")
-    os.environ["SDL_AUDIODRIVER"] = "dummy"  # sounds open the device themselves, and say so where there is none
-    pygame.init()  # pygame-menu asks for all of it
+    os.environ["SDL_AUDIODRIVER"] = "dummy"  # ``Sounds`` opens the audio device itself and reports if there is none
+    pygame.init()  # pygame-menu needs the rest of pygame initialised
     forget_fonts()
     pygame.mixer.quit()
-    pygame.joystick.quit()  # while it runs, waiting for events costs processor time
+    pygame.joystick.quit()  # while text input is on, waiting for events costs processor time
     if driver is None:
         del os.environ["SDL_AUDIODRIVER"]
     else:
@@ -401,12 +402,12 @@ def run(
     """Opens the window and returns when it is closed.
 
     Args:
-        make_network, make_external: see ``Opponents``; without them there are no players of these kinds.
+        make_network, make_external: see ``Opponents``; None: no players of these kinds.
         find_checkpoints: lists the networks to choose from; called when a menu shows them.
-        oracle: judges an endgame (None where it has nothing to say); called outside the window's thread.
-        folder: keeps preferences and games there, not in the platform's places.
-        plan: the game to begin with; by default an unfinished one, or the one that the preferences describe.
-        menu: begin with the main menu instead of the board.
+        oracle: judges an endgame, or returns None; called outside the window's thread.
+        folder: folder for preferences and games; None: the platform's folders.
+        plan: the first game; None: an unfinished game, or the one that the preferences describe.
+        menu: whether to begin with the main menu instead of the board.
         puzzles, match_tools: see ``App``.
         first: name of a scene (``Navigation.open``) to begin with.
 
@@ -425,7 +426,7 @@ def run(
         app.loop()
         failed = False
     finally:
-        pygame.display.quit()  # the window goes at once, whatever is still to be stored
+        pygame.display.quit()  # closes the window at once, before everything is stored
         app.close()
         pygame.quit()
         at_rest = wait_for_threads(LAST_WORK_AFTER_AN_ERROR_S if failed else LAST_WORK_S)

@@ -1,4 +1,4 @@
-"""Automatic saving of games after every move, so that a crash loses nothing. Several windows may share a folder."""
+"""Saves games automatically after every move, so that a crash loses nothing. Several windows may share a folder."""
 
 import contextlib
 import secrets
@@ -18,17 +18,17 @@ from .seats import Seats, seats_path
 from .session import GameSession
 
 SUFFIX = ".pdn"
-_LOCK = "window.lock"  # held by the first window, as long as it lives
-_LOOKED_AT = 10  # files in which a game to recover is looked for
+_LOCK = "window.lock"  # lock file, locked by the first window until its process ends
+_LOOKED_AT = 10  # newest files that are searched for a game to recover
 
 
 class SavedGame(NamedTuple):
-    """A game that saved itself.
+    """A game that was saved automatically.
 
     Attributes:
         title: ``A - B, 1-0, 43 moves``, or the file's name if it cannot be read; ``error`` says why, in one line.
-        modified: when it was last written (``time.time()``).
-        result: PDN result, Black first; ``*`` if it is not finished.
+        modified: time of the last write (``time.time()``).
+        result: PDN result, Black first; ``*`` if the game is not finished.
     """
 
     path: Path
@@ -40,11 +40,11 @@ class SavedGame(NamedTuple):
 
 
 class Autosave:
-    """Writes games, each to a file of its own, in a thread: a slow disk never holds up the window.
+    """Writes each game to its own file, in a thread: a slow disk never blocks the window.
 
     Attributes:
-        folder: for the games; it is made with the first one.
-        keep: how many games stay; when a new one begins, the oldest beyond these are removed.
+        folder: folder of the games; it is made with the first one.
+        keep: number of games to keep; a new game removes the oldest ones beyond it.
         error: why the last game could not be written, in one line; "" if it could.
     """
 
@@ -53,39 +53,40 @@ class Autosave:
         self.keep = keep
         self.error = ""
         self._path: Path | None = None
-        self._game: int | None = None  # number of the session's game; None: whichever is saved next
-        self._ended: PdnGame | None = None  # the game in ``_path``, once it is over: that file stays as it is
-        self._looked_over = False  # the file is for what is made of a game that was over before
-        self._shown: PdnGame | None = None  # a game from elsewhere: it is not saved as long as it is as it was
+        self._game: int | None = None  # number of the session's game; None: the one that is saved next
+        self._ended: PdnGame | None = None  # the game in ``_path`` once it is over: its file is not changed any more
+        self._looked_over = False  # whether the file is for later changes to a game that was over
+        self._shown: PdnGame | None = None  # a game from elsewhere, which is not saved until it is changed
         self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="autosave")
         self._pending: Future[None] | None = None
         self._pending_path: Path | None = None
         self._closed = False
-        self._known: tuple[Path, bytes] | None = None  # what this window wrote or read last
-        self._beside: tuple[Path, bytes | None] | None = None  # the players that this window wrote last
-        self._moved: dict[Path, Path] = {}  # games whose file another window has taken up go on in one of their own
+        self._known: tuple[Path, bytes] | None = None  # file and content that this window wrote or read last
+        self._beside: tuple[Path, bytes | None] | None = None  # file and seats that this window wrote last
+        self._moved: dict[Path, Path] = {}  # old → new file of games whose file another window is writing, too
         self._lock: IO[bytes] | None = None
 
     def begin(self) -> None:
-        """The next game that is saved goes into a file of its own, as another game of the session does by itself."""
+        """Makes the next game that is saved use a new file. (A new game of the session does so anyway.)"""
         self._path, self._ended, self._looked_over, self._shown = None, None, False, None
 
     def show(self, session: GameSession) -> None:
-        """The session's game comes from a collection: it is saved, as a game of its own, once something is changed."""
+        """Does not save the session's game, which comes from a collection, until it is changed; then to a new file."""
         self.begin()
         self._game, self._shown = session.game, session.to_game()
 
     def resume(self, path: Path) -> None:
-        """The game saved next, and while it is played on, goes into this file: it has been recovered from there."""
+        """Makes the next game that is saved use this file, from which it was recovered."""
         self.begin()
         self._path, self._game = path, None
         known = (path, _content(path))
-        self._writer.submit(setattr, self, "_known", known)  # behind what of an earlier game is not written yet
+        self._writer.submit(setattr, self, "_known", known)  # after the pending writes of an earlier game
 
     def save(self, session: GameSession, seats: Seats | None = None) -> None:
-        """Has the game written, and ``seats`` beside it, and returns at once. A game without a move is not saved.
+        """Starts writing the game, and ``seats`` next to it, and returns at once. A game without a move is not saved.
 
-        The file of a game that is over is not changed any more: variations and comments go into another one with it.
+        The file of a game that is over is not changed any more. Later variations and comments are saved with the game
+        to another file.
         """
         if not session.nodes or self._closed:
             return
@@ -103,21 +104,21 @@ class Autosave:
         if self._path is None:
             self._path = self.new_path()
         if self._pending is not None and self._pending_path == self._path:
-            self._pending.cancel()  # not begun yet: what is written now holds all of it
+            self._pending.cancel()  # if it has not begun: the new write contains everything
         self._pending_path = self._path
         self._pending = self._writer.submit(self._write, game, seats, self._path)
 
     def new_path(self, suffix: str = SUFFIX) -> Path:
-        """Where a new file may lie."""
+        """The path of a new file."""
         return self.folder / f"{time.strftime('%Y-%m-%d_%H-%M-%S')}_{secrets.token_hex(3)}{suffix}"
 
     def flush(self, timeout_s: float | None = None) -> None:
-        """Waits until what was saved is on the disk; raises ``TimeoutError`` if ``timeout_s`` does not suffice."""
+        """Waits until the last saved game is on the disk; raises ``TimeoutError`` after ``timeout_s``."""
         if self._pending is not None and not self._pending.cancelled():
             self._pending.result(timeout_s)
 
     def close(self) -> None:
-        """Waits for the last writing; what is saved afterwards is ignored."""
+        """Waits for pending writes; later calls of ``save`` are ignored."""
         self._closed = True
         self._writer.shutdown(wait=True)
         if self._lock is not None:
@@ -129,9 +130,9 @@ class Autosave:
         return [_look_at(path, modified) for modified, path in self._files()[:limit]]
 
     def recover(self) -> SavedGame | None:
-        """The newest game that can be read, if it is not finished: the window closed in the middle of it.
+        """The newest readable game if it is not finished, because the window was closed during it; else None.
 
-        None while another window is open, which may be playing it.
+        None also while another window is open, which may be playing it.
         """
         if self.folder.is_dir() and not self._hold():
             return None
@@ -156,9 +157,9 @@ class Autosave:
             make_folder(path.parent)
             self._hold()
             new = not path.exists()
-            if not new and self._known != (path, _content(path)):  # another window plays on with it
+            if not new and self._known != (path, _content(path)):  # another window has written it meanwhile
                 path = self._moved.setdefault(path, self.new_path())
-            if beside is not None:  # first: a game is never there without its players
+            if beside is not None:  # first, so that a game never exists without its players
                 atomic_write(seats_path(path), beside)
             if self._known != (path, data):
                 atomic_write(path, data)
@@ -169,7 +170,7 @@ class Autosave:
             self.error = f"the game is not being saved: {error}"
 
     def _hold(self) -> bool:
-        """Whether this is the first window that uses the folder; the lock ends with the process, however it ends."""
+        """Tries to lock the folder; returns whether this window has the lock. It is released when the process ends."""
         if self._lock is None:
             with contextlib.suppress(OSError):
                 self._lock = _locked(self.folder / _LOCK)
@@ -184,7 +185,7 @@ class Autosave:
 
 
 def _content(path: Path) -> bytes:
-    """What is in a file, b"" if it cannot be read."""
+    """The content of a file, b"" if it cannot be read."""
     try:
         return path.read_bytes()
     except OSError:
@@ -192,7 +193,7 @@ def _content(path: Path) -> bytes:
 
 
 def _locked(path: Path) -> IO[bytes]:
-    """A file with a lock on it; ``OSError`` if another process holds that."""
+    """Opens and locks a file; raises ``OSError`` if another process has locked it."""
     file = open(path, "a+b")  # noqa: SIM115 - open as long as the lock is held
     try:
         lock(file)

@@ -11,21 +11,21 @@ from engine.fen import Color
 from engine.pdn import PdnNode
 from engine.players.time_control import TimeControl, move_budget
 
-_SHARE_OF_A_MOVE = 0.8  # part of a time per move that is for thinking; the rest is for animation and delays
+_SHARE_OF_A_MOVE = 0.8  # part of a time per move for thinking; the rest is for animation and delays
 _LEAST_SECONDS = 0.05
 TimeControlText = Annotated[
     str,
     Field(max_length=40, description="-, 1/10 (seconds for every move) or 300+3"),
     AfterValidator(lambda text: str(TimeControl.parse(text))),
 ]
-TENTHS_BELOW_S = 20.0  # a clock shows tenths when so little is left
+TENTHS_BELOW_S = 20.0  # a clock shows tenths of a second below this time
 
 
 class Clock:
-    """The clocks of both players. Time is measured on ``now`` (seconds, never going back), never counted in frames.
+    """The clocks of both players. Time is measured by ``now`` (monotonic seconds), not by counting frames.
 
     Attributes:
-        running: the side whose time runs, also while paused.
+        running: the side whose clock runs, or would run without a pause; None before and after the game.
     """
 
     def __init__(self, control: TimeControl | None = None, now: Callable[[], float] = time.monotonic) -> None:
@@ -33,22 +33,22 @@ class Clock:
         self.reset(control or TimeControl())
 
     def reset(self, control: TimeControl, left: Mapping[Color, float] | None = None) -> None:
-        """Nobody's time runs; both are full, but where ``left`` gives the seconds."""
+        """Stops both clocks and sets them to the full time, or to ``left`` (seconds)."""
         self.control = control
         self.running: Color | None = None
         self.paused = False
-        self._since = self._now()  # when the time now running was last added to the accounts
+        self._since = self._now()  # time of the last ``_settle``
         self._left = dict.fromkeys(Color, control.base_s) | dict(left or {})
 
     def start(self, color: Color) -> None:
-        """Lets the time of ``color`` run; with a time for every move, the whole of it."""
+        """Starts the clock of ``color``; with a time for every move, it gets the full time."""
         self._settle()
         self.running = color
         if self.control.kind == "move":
             self._left[color] = self.control.base_s
 
     def press(self, color: Color) -> None:
-        """``color`` has moved: it gains the increment, and the other side's time runs. A fallen flag stays fallen."""
+        """Ends the turn of ``color``: adds its increment and starts the other clock; not after a flag has fallen."""
         self._settle()
         if self.flagged() is None:
             if self.control.kind == "fischer":
@@ -56,12 +56,12 @@ class Clock:
             self.start(color.other)
 
     def stop(self) -> None:
-        """The game is over: nobody's time runs."""
+        """Stops both clocks at the end of the game."""
         self._settle()
         self.running = None
 
     def pause(self, paused: bool = True) -> None:
-        """Time stands still, or runs on."""
+        """Pauses the clocks, or continues."""
         self._settle()
         self.paused = paused
 
@@ -70,7 +70,7 @@ class Clock:
         return None if self.control.kind == "none" else max(0.0, self._left[color] - self._unsettled(color))
 
     def budget(self, color: Color, moves: int) -> float | None:
-        """The most seconds that an agent with this clock should think after ``moves`` moves; None without a clock."""
+        """Most seconds that an agent should think after ``moves`` own moves; None without a clock."""
         left = self.remaining(color)
         if left is None:
             return None
@@ -79,7 +79,7 @@ class Clock:
         return move_budget(self.control, left, moves)
 
     def flagged(self) -> Color | None:
-        """The side whose time is over."""
+        """The side whose time is over, or None."""
         return next((color for color in Color if self.remaining(color) == 0), None)
 
     def text(self, color: Color) -> str:
@@ -95,9 +95,10 @@ class Clock:
         return f"{hours}:{minutes:02}:{seconds % 60:02}" if hours else f"{minutes}:{seconds % 60:02}"
 
     def rewind(self, nodes: Sequence[PdnNode], first: Color) -> None:
-        """Sets the times as they were after some moves, ``first``'s the first, from the clocks noted with these.
+        """Sets the clocks to their times after ``nodes``, from the clocks noted in these; ``first`` made the first
+        move.
 
-        The time of the side to move runs if time was running; a side without a note has its full time.
+        The clock of the side to move runs if one was running; a side without a note gets its full time.
         """
         self._settle()
         self._left = dict.fromkeys(Color, self.control.base_s)
@@ -110,7 +111,7 @@ class Clock:
             self.running = mover
 
     def _unsettled(self, color: Color) -> float:
-        """Seconds of ``color`` that have run since the accounts were settled."""
+        """Seconds that the clock of ``color`` has run since the last ``_settle``."""
         return self._now() - self._since if color is self.running and not self.paused else 0.0
 
     def _settle(self) -> None:

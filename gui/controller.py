@@ -1,4 +1,4 @@
-"""A game in play without a window: turns, thinking agents, clocks, hints, draw offers, messages. No pygame."""
+"""Controls a game in play: turns, agents, clocks, hints, draw offers, messages. No pygame."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -26,17 +26,17 @@ _ANALYSIS_STEP = 0.02  # changes of a score smaller than this do not redraw the 
 
 
 class GameController:
-    """Moves a game on. The window calls ``tick`` every frame and the actions as they are asked for.
+    """Controls a game. The window calls ``tick`` every frame, and a method for each action of the user.
 
     Attributes:
-        kinds: of agents that are available.
+        kinds: kinds of agents that are available.
         humans, agents: who plays; see ``GamePlan``.
-        analysing: think while people think, and show it.
+        analysing: whether to analyse while people think, and show it.
         hint: the move suggested for the position shown.
-        notice: one line that the last action has to say, or ""; ``alarm`` if it is bad news.
-        scores: ply → expected score of Black, as far as the agents said.
-        paused: agents wait, on request.
-        browsing: the position shown was gone to, so agents do not move there.
+        notice: one-line message of the last action, or ""; ``alarm``: whether it is bad news.
+        scores: ply → expected score of Black, where agents have given one.
+        paused: whether the user has paused agents and clocks.
+        browsing: whether the user has gone to another position or line, so that agents do not move there.
     """
 
     def __init__(
@@ -61,11 +61,11 @@ class GameController:
         self.scores: dict[int, float] = {}
         self.paused, self.browsing = False, False
         self._line: list[str] = []
-        self._clock_ply = 0  # the clocks stand as they were after this many moves
-        self._asked: tuple[int, str, tuple[int, int, str]] | None = None  # request number, mode, its position
+        self._clock_ply = 0  # the clocks show their times after this number of moves
+        self._asked: tuple[int, str, tuple[int, int, str]] | None = None  # request number, mode, position
         self._version, self._now, self._asked_at = -1, now, 0.0
         self._names = PlayerNames()
-        self._opening: tuple[str, ...] = ()  # moves that were made at once, if the game was begun here
+        self._opening: tuple[str, ...] = ()  # moves of the opening, if the game was begun here
         self._shown: tuple[Snapshot, Verdict | None, Snapshot] | None = None
 
     # --- beginning
@@ -75,11 +75,11 @@ class GameController:
         self.autosave.begin()
         self.resume(plan)
         self._opening = plan.opening
-        if len(self.humans) == 1:  # the agent gets ready while the person thinks
+        if len(self.humans) == 1:  # makes the agent while the person thinks
             self.thinker.prepare(self.agents[next(iter(BOTH - self.humans))])
 
     def rematch(self) -> None:
-        """The players of a game that is over meet again, from the same position, with their colours swapped."""
+        """After the end of a game, starts another one from the same position with colours swapped."""
         if not self.session.is_over:
             return
         humans = frozenset(color.other for color in self.humans)
@@ -87,11 +87,11 @@ class GameController:
         self.start(GamePlan(humans, agents, self.session.start_fen, self._opening, self.clock.control))
 
     def loaded(self) -> None:
-        """A game or position was loaded: people play both sides until a player is chosen for one of them."""
+        """Call after loading a game or position: people play both sides until a player is chosen for one of them."""
         self.resume(GamePlan(BOTH, self.agents))
 
     def resume(self, plan: GamePlan, left: Mapping[Color, float] | None = None) -> None:
-        """Play goes on in the session's game, between the players of ``plan``, with ``left`` seconds on the clocks."""
+        """Continues the session's game with the players and clock of ``plan`` and ``left`` seconds on the clocks."""
         self.thinker.forget()
         self._opening = ()
         self.humans, self.agents = frozenset(plan.humans), dict(plan.agents)
@@ -105,7 +105,7 @@ class GameController:
             self.clock.start(self.session.board.turn)
 
     def name_players(self) -> None:
-        """Has the game name those who play now."""
+        """Writes the names of the current players into the game."""
         for color, name in self._names.of(self.humans, self.agents).items():
             self.session.rename(color, name)
         self._synchronise()
@@ -113,7 +113,7 @@ class GameController:
     # --- every frame
 
     def tick(self, ready: bool = True) -> None:
-        """Follows the session, takes what the thinker found and asks it for more; ``ready``: no animation runs."""
+        """Follows the session, takes results, makes requests; ``ready``: whether no animation runs."""
         self._synchronise()
         flagged = self.clock.flagged()
         if flagged is not None and not self.session.is_over and self.session.at_end:
@@ -146,7 +146,7 @@ class GameController:
         self.autosave.save(self.session, Seats.of(self.humans, self.agents, self.clock))
 
     def _place(self) -> tuple[int, int, str]:
-        """The position that a request is about: names and offers may change meanwhile."""
+        """(game, ply, FEN) of a request; unlike the session's version, it does not change with names and offers."""
         return self.session.game, self.session.ply, self.session.board.fen()
 
     def _collect(self, ready: bool) -> None:
@@ -174,7 +174,7 @@ class GameController:
             self._asked = None
             turn = snapshot.turn
             if turn not in self.humans and self._names.learn(self.agents[turn], snapshot.player):
-                self.session.rename(turn, snapshot.player)  # an engine has said what it calls itself
+                self.session.rename(turn, snapshot.player)  # the engine has told its name
             if snapshot.move is not None:
                 self.make(snapshot.move)
             if offered is not None and self.session.draw_offer is None:
@@ -199,7 +199,7 @@ class GameController:
         self._asked, self._asked_at = (number, mode, self._place()), self._now()
 
     def adviser(self) -> OpponentSpec:
-        """The player that analyses, gives hints and reports: not the opponent, who may be weak."""
+        """The player for analyses, hints and reports; not the opponent, which may be weak."""
         return adviser_of(self.kinds)
 
     def _drop_request(self) -> None:
@@ -211,31 +211,31 @@ class GameController:
 
     @property
     def agent_to_move(self) -> bool:
-        """An agent's turn in a game that goes on."""
+        """Whether it is an agent's turn in a running game."""
         return not self.browsing and not self.session.is_over and self.session.board.turn not in self.humans
 
     @property
     def thinking(self) -> str:
-        """Mode of the request that runs, or ""."""
+        """Mode of the running request, or ""."""
         return self._asked[1] if self._asked is not None else ""
 
     @property
     def waited(self) -> float:
-        """Seconds since the request that runs was made."""
+        """Seconds since the running request was made."""
         return self._now() - self._asked_at
 
     def thought(self) -> Snapshot | None:
-        """What thinker and tables say about the position shown."""
+        """The search and the tables' values of the position shown, or None."""
         shown = self.shown_thought()
         return shown if shown is not None and shown.fen == self.session.board.fen() else None
 
     def shown_thought(self) -> Snapshot | None:
-        """The latest of the thinker, which may be about another position; with what the tables say of that."""
+        """The latest snapshot of the thinker, which may be of another position, with the tables' values."""
         snapshot, verdict = self.thinker.snapshot, self.verdict()
         if snapshot is None:
             return None
         if self._shown is None or self._shown[0] is not snapshot or self._shown[1] is not verdict:
-            self._shown = snapshot, verdict, with_verdict(snapshot, verdict)  # asked for several times a frame
+            self._shown = snapshot, verdict, with_verdict(snapshot, verdict)  # cached: called several times per frame
         return self._shown[2]
 
     def verdict(self) -> Verdict | None:
@@ -264,13 +264,13 @@ class GameController:
         self.browsing = False
         self._set_clock()
         self.clock.press(color)
-        if self.session.at_end:  # else the move was made before, and has its clock
+        if self.session.at_end:  # otherwise the move was made before and has its clock
             note_clock(self.session.nodes[-1], self.clock.remaining(color))
         self.notice = ""
         self._synchronise()
 
     def go_to(self, ply: int) -> None:
-        """Shows the position after ``ply`` moves; the clocks go on as they are."""
+        """Shows the position after ``ply`` moves; the clocks only change if this is the line's end."""
         if ply == self.session.ply:
             return
         self._drop_request()
@@ -283,7 +283,7 @@ class GameController:
         self._synchronise()
 
     def turn_to_variation(self) -> None:
-        """Shows another move that was made, or looked at, in the place of the last one."""
+        """Replaces the last move shown by the next alternative that was played or looked at."""
         self._drop_request()
         if self.session.turn_to_variation():
             self._look()
@@ -291,7 +291,7 @@ class GameController:
             self.say("no other move was made here")
 
     def keep_line(self, moves: Sequence[Move]) -> None:
-        """Shows a line of play from the start, as a variation where nobody played it."""
+        """Shows a line of play from the start position; moves that were not played become a variation."""
         self._drop_request()
         if self._attempt(lambda: self.session.keep_line(moves)):
             self._look()
@@ -303,29 +303,29 @@ class GameController:
             self._look()
 
     def _look(self) -> None:
-        """Another line is shown: agents wait where it goes on, or where it is no game in play."""
+        """Updates the state after a change of line. Agents do not move unless the end of the main line is shown."""
         self.notice = ""
         self.browsing = not (self.session.at_end and self.session.on_main_line)
         self._set_clock()
         self._synchronise()
 
     def _rewind(self, ply: int) -> None:
-        """Sets the clocks to what they were after ``ply`` moves, unless they stand there."""
+        """Sets the clocks to their times after ``ply`` moves, unless they show them already."""
         if ply != self._clock_ply:
             self.clock.rewind(self.session.nodes[:ply], self.session.first_color)
             self._clock_ply = ply
 
     def _set_clock(self) -> None:
-        """Time stands still on request, and while an agent has to wait because an earlier position is looked at."""
+        """Pauses the clocks if the user has paused, or if an agent has to wait while the user browses."""
         waits = self.browsing and self.clock.running is not None and self.clock.running not in self.humans
         self.clock.pause(self.paused or waits)
 
     def undo(self) -> None:
-        """Back to the last position in which a person was to move, and the clocks with it."""
+        """Goes back to the last position with a person to move, with the clocks of that time."""
         self._step(-1)
 
     def redo(self) -> None:
-        """On to the next position in which a person is to move."""
+        """Goes forward to the next position with a person to move."""
         self._step(1)
 
     def _step(self, step: int) -> None:
@@ -334,7 +334,7 @@ class GameController:
         while 0 < ply < last and self.humans and self.session.turn_at(ply) not in self.humans:
             ply += step
         self.go_to(min(max(ply, 0), last))
-        if self.session.ending is None:  # it goes on from here, with the time there was
+        if self.session.ending is None:  # the game continues from here with the time of that position
             self._rewind(self.session.ply)
             self._set_clock()
 
@@ -345,7 +345,7 @@ class GameController:
             self.notice = ""
 
     def move_now(self) -> None:
-        """Ends the agent's thinking; in a position gone back to, lets the agent move from there."""
+        """Makes the agent move at once; in an earlier position, lets the agent move from there."""
         if self.thinking in ("play", "hint"):
             self.thinker.move_now()
         elif self.agent_to_move:
@@ -357,14 +357,14 @@ class GameController:
             self._request_move()
 
     def toggle_pause(self) -> None:
-        """Agents and clocks wait, or go on."""
+        """Pauses agents and clocks, or continues."""
         self.paused = not self.paused
         self._set_clock()
         if self.paused:
             self._drop_request()
 
     def toggle_analysis(self) -> None:
-        """Shows what the agent thinks while people think, or no longer."""
+        """Switches the analysis during people's turns on or off."""
         self.analysing = not self.analysing
         if not self.analysing and self.thinking == "analyse":
             self._drop_request()
@@ -379,12 +379,12 @@ class GameController:
         self.name_players()
 
     def person(self) -> Color | None:
-        """The person whom resigning and offering a draw is about: the one to move, else the only one."""
+        """The side that can resign or offer a draw: the person to move, or else the only person."""
         turn = self.session.board.turn
         return turn if turn in self.humans else next(iter(self.humans), None)
 
     def to_end(self) -> None:
-        """Shows the last move of the line: resigning and offering a draw are about that position."""
+        """Goes to the end of the line, which resigning and offering a draw refer to."""
         self.go_to(len(self.session.nodes))
 
     def resign(self) -> None:
@@ -394,7 +394,7 @@ class GameController:
             self._attempt(lambda: self.session.resign(color))
 
     def offer_draw(self) -> None:
-        """The person offers a draw; an agent answers as soon as tables or its own thoughts tell what to say."""
+        """Offers a draw; an agent answers as soon as the tables or its search tell the value."""
         self.to_end()
         color = self.person()
         if color is not None and self._attempt(lambda: self.session.offer_draw(color)):
@@ -415,10 +415,10 @@ class GameController:
         return True
 
     def leave(self) -> None:
-        """Stops all thinking and clocks (the window closes, or the menu opens)."""
+        """Stops all searches and clocks, because the window closes or the menu opens."""
         self._drop_request()
         self.clock.pause()
 
     def enter(self) -> None:
-        """Back from the menu."""
+        """Continues after the menu was closed."""
         self._set_clock()

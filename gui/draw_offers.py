@@ -1,4 +1,4 @@
-"""Draws offered to agents: answered by the tables where they know the position, else by what the agent thinks of it."""
+"""Answers of agents to draw offers: by the tables if they know the position, else by the agent's own search."""
 
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ _TURNED = {"win": "loss", "draw": "draw", "loss": "win"}
 
 
 def answer_offer(game: "GameController") -> None:
-    """Has the agent answer the offer that a person has made, as soon as it can; without effect if there is none."""
+    """Lets the agent answer a person's draw offer as soon as it can; does nothing without an offer."""
     session = game.session
     offer = session.draw_offer
     if offer is None or offer.other in game.humans or not session.at_end:
@@ -25,7 +25,7 @@ def answer_offer(game: "GameController") -> None:
 
 
 def _accepts(game: "GameController", agent: Color) -> bool | None:
-    """Whether an agent accepts a draw in the position shown; None while that is not known."""
+    """Whether an agent accepts a draw in the position shown; None while this is unknown."""
     verdict, ply = game.verdict(), game.session.ply
     if verdict is not None and verdict.exact is not None:
         return (verdict.exact if verdict.turn is agent else _TURNED[verdict.exact]) != "win"
@@ -34,4 +34,4 @@ def _accepts(game: "GameController", agent: Color) -> bool | None:
     score = game.scores.get(ply, game.scores.get(ply - 1))
     if score is not None:
         return (2 * score - 1) * (1 if agent is Color.BLACK else -1) <= _DRAW_VALUE
-    return False if game.agents[agent].kind == "random" else None  # it judges nothing, ever
+    return False if game.agents[agent].kind == "random" else None  # this agent never gives a value

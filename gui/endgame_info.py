@@ -1,4 +1,4 @@
-"""Facts about an endgame: the tables' result and distance, and the oracle's verdict."""
+"""Facts about an endgame: result and distance by the tables, and the oracle's verdict."""
 
 import threading
 from collections.abc import Callable
@@ -13,24 +13,24 @@ from engine.tablebase import MissingTableError, Tablebase, open_tablebase
 
 Exact = Literal["win", "draw", "loss"]
 _EXACT: dict[int, Exact] = {1: "win", 0: "draw", -1: "loss"}
-ORACLE_PIECES = 7  # the most that the oracle is asked about: up to there its accuracy is measured
-TABLE_PIECES = 8  # the most that the tables are asked about
-_CACHE_BYTES = 2 << 20  # what one look-up needs, so that memory stays flat from game to game
+ORACLE_PIECES = 7  # largest number of pieces for the oracle: up to there its accuracy has been measured
+TABLE_PIECES = 8  # largest number of pieces for the tables
+_CACHE_BYTES = 2 << 20  # cache of the tables: enough for one look-up, so that memory does not grow from game to game
 _open_tables = partial(open_tablebase, cache_bytes=_CACHE_BYTES)
-_KEPT = 512  # verdicts
-_LONGEST_LINE = 300  # plies
+_KEPT = 512  # verdicts that are kept
+_LONGEST_LINE = 300  # plies of the line to the end of the game
 _CLOSING = 0.5  # seconds that ``close`` waits for the thread
-_MOST_SHOWN = 0.999  # an oracle can be wrong: never shown as 100 %
-_SHOWN = 200  # characters of an error
+_MOST_SHOWN = 0.999  # largest confidence that is shown: an oracle can be wrong
+_SHOWN = 200  # characters of an error that are shown
 
 
 class OracleAnswer(Protocol):
-    """What an oracle says of a position, seen by its side to move.
+    """An oracle's answer for a position, seen by its side to move.
 
     Attributes:
         verdict: "win", "draw" or "loss".
-        confidence: probability of the verdict.
-        source: how it was reached, in a word or two.
+        confidence: probability that the verdict is right.
+        source: how it was found, in a word or two.
     """
 
     @property
@@ -44,7 +44,7 @@ class OracleAnswer(Protocol):
 
 
 class ExactMove(NamedTuple):
-    """What the tables say of a legal move, seen by its side: the result, and plies to the end of the game with it."""
+    """A legal move, its result by the tables for the side that makes it, and plies to the game's end with it."""
 
     move: Move
     pdn: str
@@ -53,22 +53,22 @@ class ExactMove(NamedTuple):
 
     @property
     def rank(self) -> tuple[int, int]:
-        """Less for a better move: the winner wants the shortest way, the loser the longest; unknown ones come last."""
+        """Sort key, smaller for better moves: short wins first and long losses first; unknown distances come last."""
         known = _LONGEST_LINE if self.plies is None else self.plies
         length = -known if self.exact == "loss" and self.plies is not None else known
         return ("win", "draw", "loss").index(self.exact), length
 
 
 class Verdict(NamedTuple):
-    """What is known of a position, seen by its side to move.
+    """What is known about a position, seen by its side to move.
 
     Attributes:
-        exact: of the tables, which know neither draws by repetition nor the 80-ply rule; None where they end.
-        plies: to the end of the game, of the tables of distances; None for draws and where these end.
+        exact: result by the tables, without draws by repetition and the 80-ply rule; None where they do not reach.
+        plies: plies to the end of the game, by tables with distances; None for draws and where these do not reach.
         error: one line, if tables or oracle failed.
-        moves: every legal move, the best first; empty where the tables lack one.
-        line: to the end of the game, where tables of distances reach: the shortest way of the winner and the longest of
-            the loser; empty for draws.
+        moves: all legal moves, the best first; empty if the tables do not cover all of them.
+        line: best play to the end of the game, by tables with distances; empty for draws and where these do not reach.
+        line_pdn: ``line`` in PDN.
     """
 
     fen: str
@@ -98,11 +98,11 @@ class Verdict(NamedTuple):
 
 
 class EndgameInfo:
-    """Looks positions up in threads of its own: tables are read from disk, and the oracle may search.
+    """Looks positions up in a thread, because tables are read from disk and the oracle may search.
 
     Args:
-        read_tables: opens the tables, once, when the first position with few pieces comes.
-        oracle: judges a position; None where it has no opinion.
+        read_tables: opens the tables; called once, at the first position with few pieces.
+        oracle: judges a position, or returns None.
     """
 
     def __init__(
@@ -115,27 +115,30 @@ class EndgameInfo:
         self._tables: Tablebase | None = None
         self._known: dict[str, Verdict] = {}  # FEN → verdict, the oldest first
         self._closed = False
-        self._thread: threading.Thread | None = None  # one looks up at a time
+        self._thread: threading.Thread | None = None  # only one position is looked up at a time
 
     def ask(self, board: Board) -> Verdict | None:
-        """What is known of the position, None while it is looked up and of too many pieces; ask in every frame."""
+        """What is known about the position; None while it is looked up, or if it has too many pieces.
+
+        Call it in every frame.
+        """
         if self.looking_up(board) and (self._thread is None or not self._thread.is_alive()):
             self._thread = threading.Thread(target=self._look_up, args=(board.copy(),), name="endgames", daemon=True)
             self._thread.start()
         return self._known.get(board.fen())
 
     def value(self, board: Board) -> int | None:
-        """The tables' value for the side to move: 1 win, 0 draw, -1 loss; None where they end. It may read the disk."""
+        """The tables' value for the side to move: 1 win, 0 draw, -1 loss; None if unknown. May read from disk."""
         own, opp, _ = board.words()
         pieces = (own | opp).bit_count()
         try:
             tables = self._open_tables() if pieces <= TABLE_PIECES else None
             return tables.get_wdl(board) if tables is not None and pieces <= tables.max_pieces else None
-        except Exception:  # what is wrong with them, the verdict says
+        except Exception:  # the verdict shows the error
             return None
 
     def looking_up(self, board: Board) -> bool:
-        """Whether the board's position is being looked up, or will be as soon as it is asked for again."""
+        """Whether the position is being looked up, or will be at the next ``ask``."""
         own, opp, _ = board.words()
         asked = (own | opp).bit_count() <= max(TABLE_PIECES, ORACLE_PIECES)
         return asked and not self._closed and board.fen() not in self._known
@@ -170,7 +173,7 @@ class EndgameInfo:
                 exact, plies = _probe(tables, board)
                 moves = _moves(tables, board) if exact is not None else ()
                 line, line_pdn = _line(tables, board, moves)
-        except Exception as error:  # a damaged file, say: the game goes on without
+        except Exception as error:  # such as a damaged file: the game goes on without tables
             errors.append(_one_line("tables", error))
         try:
             if self._oracle is not None and pieces <= ORACLE_PIECES:
@@ -180,7 +183,7 @@ class EndgameInfo:
         return Verdict(board.fen(), board.turn, exact, plies, answer, "; ".join(errors) or None, moves, line, line_pdn)
 
     def _open_tables(self) -> Tablebase | None:
-        """The tables; a folder that cannot be opened is reported once and not tried again."""
+        """Returns the tables, opened at the first call. If that fails, it raises once and later returns None."""
         if self._read_tables is not None:
             read, self._read_tables = self._read_tables, None
             self._tables = read()
@@ -194,7 +197,7 @@ def _probe(tables: Tablebase, board: Board) -> tuple[Exact | None, int | None]:
 
 
 def _moves(tables: Tablebase, board: Board) -> tuple[ExactMove, ...]:
-    """Every legal move, the best first; () where a table is missing."""
+    """All legal moves, the best first; () if a table is missing."""
     try:
         known = known_moves(tables, board)
     except MissingTableError:
@@ -204,7 +207,7 @@ def _moves(tables: Tablebase, board: Board) -> tuple[ExactMove, ...]:
 
 
 def _line(tables: Tablebase, board: Board, moves: tuple[ExactMove, ...]) -> tuple[tuple[Move, ...], tuple[str, ...]]:
-    """The line that begins with the best of these moves, and in PDN."""
+    """The line of best play that begins with the first of ``moves``, as moves and in PDN."""
     after, line = board.copy(), list[ExactMove]()
     while moves and moves[0].plies is not None and len(line) < _LONGEST_LINE:
         line.append(moves[0])

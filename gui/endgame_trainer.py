@@ -1,4 +1,4 @@
-"""The endgame trainer: positions of a class of material, drawn from the tables, which resist. No pygame."""
+"""The endgame trainer: random positions of a class of endings, played against the tables. No pygame."""
 
 from typing import NamedTuple, Self
 
@@ -15,26 +15,26 @@ from engine.tablebase.material import Material, parse_name
 
 from .ending_exercise import VALUES, Ending, EndingExercise
 
-_CANDIDATES = 24  # positions of which the hardest is asked
-_LEAST_MOVES, _UNKNOWN_MOVES = 10, 40  # to win within, at least; and where no distance is known
+_CANDIDATES = 24  # positions drawn, of which the hardest is asked
+_LEAST_MOVES, _UNKNOWN_MOVES = 10, 40  # moves allowed for a win: smallest number, and number without a distance
 _HOLDING_MOVES = 10
 DEEDS = {Goal.WIN: "Win", Goal.DRAW: "Hold the draw"}
 
 
 class EndingClass(NamedTuple):
-    """What is trained: the pieces, own ones those of the player, who is to move, and the result to reach."""
+    """A class of endings to train: material and goal. The player is to move and has the ``own`` pieces."""
 
     material: Material
     goal: Goal
 
     @property
     def key(self) -> str:
-        """Name of the slice and goal, like ``2100 win``."""
+        """Name of the slice and the goal, like ``2100 win``."""
         return f"{self.material.name} {self.goal}"
 
     @classmethod
     def of_key(cls, key: str) -> Self:
-        """Raises ``ValueError`` if this is no key."""
+        """The class of a key; raises ``ValueError`` if the text is not one."""
         name, _, goal = key.partition(" ")
         return cls(parse_name(name), Goal(goal))
 
@@ -51,11 +51,11 @@ def _pieces(men: int, kings: int) -> str:
 
 
 def draw_ending(tables: Tablebase, kind: EndingClass, hard: bool, rng: np.random.Generator) -> Ending | None:
-    """An ending of a class, by chance; None where no position of this result was found, or no table covers the class.
+    """Draws an ending of a class; None if no position with this result was found, or no table covers the class.
 
     Args:
-        hard: of several the one with the longest way to the win; without distances, and to hold a draw, the one where
-            the largest fraction of the moves gives the result away.
+        hard: whether to take the hardest of several positions: the one with the longest win. Without distances, and to
+            hold a draw, the one where the largest fraction of moves gives the result away.
 
     Raises:
         TableFileError: a table is damaged.
@@ -69,7 +69,8 @@ def draw_ending(tables: Tablebase, kind: EndingClass, hard: bool, rng: np.random
 
 
 def ending_of(tables: Tablebase, board: Board, goal: Goal) -> Ending:
-    """The task to win or to hold a position: a win may take twice the shortest way, at least ``_LEAST_MOVES`` moves."""
+    """The task to win or to hold a position. A win may take twice as many moves as the shortest way, but at least
+    ``_LEAST_MOVES`` are allowed."""
     if goal is Goal.DRAW:
         return Ending(board.fen(), goal, _HOLDING_MOVES)
     plies = plies_of(tables, board)
@@ -77,7 +78,7 @@ def ending_of(tables: Tablebase, board: Board, goal: Goal) -> Ending:
 
 
 def repeated_ending(tables: Tablebase, kind: EndingClass, fen: str) -> Ending | None:
-    """The ending of a position that was failed before; None if it is none of this class with this result."""
+    """The ending of a position that was failed before; None if the position does not have the class's result."""
     try:
         board = Board(fen)
     except DraughtsError:
@@ -86,16 +87,16 @@ def repeated_ending(tables: Tablebase, kind: EndingClass, fen: str) -> Ending | 
 
 
 def _difficulty(tables: Tablebase, board: Board) -> tuple[int, float]:
-    """Plies to the end of the game, 0 where they are not known; and the fraction of moves that give the result away."""
+    """Plies to the end of the game (0 if unknown), and the fraction of moves that give the result away."""
     values = [one.value for one in known_moves(tables, board)]
     return plies_of(tables, board) or 0, np.mean(np.array(values) < max(values)).item()
 
 
 def score(exercise: EndingExercise, shortest: int | None) -> str:
-    """What was reached, in a sentence or two.
+    """The result of an exercise, in one or two sentences.
 
     Args:
-        shortest: plies of the shortest way, where it is known.
+        shortest: plies of the shortest win, None if unknown.
     """
     parts = []
     if exercise.status == "solved" and exercise.ending.goal is Goal.WIN:
@@ -109,5 +110,5 @@ def score(exercise: EndingExercise, shortest: int | None) -> str:
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """A number with its noun."""
+    """A number with its noun in the singular or plural: ``1 ply``, ``2 plies``."""
     return f"{number} {one if number == 1 else many or one + 's'}"

@@ -1,4 +1,4 @@
-"""An endgame that is carried through on the board, every move judged by the exact tables. No pygame."""
+"""An endgame to be played out on the board, with every move judged by the exact tables. No pygame."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -20,10 +20,11 @@ class Ending(NamedTuple):
     """An endgame to win or to hold.
 
     Attributes:
-        fen: its side to move is the learner.
-        goal: the result of the position, which every move has to keep.
-        moves: of the learner: a win has to be carried to its stage within so many, a draw has to be held for so many.
-        left: the stage of a win is reached where the opponent has no more pieces than this, or the game is won.
+        fen: position; the side to move is the learner.
+        goal: result of the position, which every move must keep.
+        moves: number of the learner's moves: limit for a win, or moves for which a draw must be held.
+        left: a win is complete if the opponent has at most this number of pieces and fewer than the learner, or has
+            lost.
     """
 
     fen: str
@@ -33,13 +34,13 @@ class Ending(NamedTuple):
 
 
 class EndingExercise(Exercise):
-    """An ending that is being played: any move that keeps its result is right, and the tables defend.
+    """An ending that is being played. Every move that keeps the result is right; the tables make the replies.
 
-    Against a win they resist as long as they can; where a draw has to be held, they leave few moves that hold.
+    Against a win they take the longest defence. Against a draw they leave as few drawing moves as possible.
 
     Attributes:
-        made: the moves on the board.
-        thrown: half points that wrong moves gave away, those taken back included.
+        made: moves made on the board.
+        thrown: half points that wrong moves gave away, including moves that were taken back.
 
     Raises:
         TableFileError: on any move, if a table is damaged.
@@ -47,7 +48,7 @@ class EndingExercise(Exercise):
 
     def __init__(self, ending: Ending, tables: Tablebase) -> None:
         self.ending, self._tables, self._prover = ending, tables, Prover(tables)
-        self._best: tuple[str, Move] | None = None  # of the FEN
+        self._best: tuple[str, Move] | None = None  # FEN and best move
         self._why, self.thrown = "", 0
         board = Board(ending.fen)
         deed = "Win" if ending.goal is Goal.WIN else "Hold the draw"
@@ -62,11 +63,11 @@ class EndingExercise(Exercise):
 
     @property
     def expected(self) -> Move:
-        """The best move here; while a wrong one is on the board, the one in its place."""
+        """The best move in this position; while a wrong move is on the board, the best one in its place."""
         board = self.board.copy()
         if self.status in ("wrong", "late"):
             board.pop()
-        if self._best is None or self._best[0] != board.fen():  # it is asked for in every frame
+        if self._best is None or self._best[0] != board.fen():  # cached: called in every frame
             self._best = board.fen(), self._best_move(board)
         return self._best[1]
 
@@ -74,12 +75,12 @@ class EndingExercise(Exercise):
         known = known_moves(self._tables, board)
         if self.ending.goal is Goal.DRAW:
             return next(one.move for one in known if one.value == 0)
-        # with five pieces a distance may be known behind a capture only: such a way is short
+        # beyond the tables of distances, a distance may be known after a capture only: such a way is short
         ways = [(one.plies, place) for place, one in enumerate(known) if one.value == 1 and one.plies is not None]
         return known[min(ways)[1]].move if ways else self._main_move(board)
 
     def _main_move(self, board: Board) -> Move:
-        """Of best play in a position that is won or lost."""
+        """The first move of best play in a won or lost position."""
         return board.copy().push_pdn(self._prover.prove(board, 1).line[0].text)
 
     def answer(self, move: Move) -> None:
@@ -131,7 +132,7 @@ class EndingExercise(Exercise):
         return drawn[int(np.argmin([self._holding(one.board) for one in drawn]))].move
 
     def _holding(self, board: Board) -> int:
-        """Moves of the learner that hold the draw."""
+        """Number of the learner's moves that hold the draw."""
         return sum(one.value == 0 for one in known_moves(self._tables, board))
 
     @property
@@ -154,7 +155,7 @@ class EndingExercise(Exercise):
 
     @property
     def why(self) -> str:
-        """What refutes the wrong move on the board, or how it came too late; "" without one."""
+        """Why the move on the board is wrong or too late; "" if it is not."""
         return self._why if self.status in ("wrong", "late") else ""
 
     def _refuse(self) -> None:
@@ -163,7 +164,7 @@ class EndingExercise(Exercise):
         self.thrown += VALUES[self.ending.goal] - value
 
     def _refutation(self) -> tuple[int, str]:
-        """The value that is left to the learner, and the moves that show it."""
+        """The value that the learner has after the wrong move, and a text with the moves that show it."""
         if not self.board.legal_moves:
             return -1, "The game is lost."
         proof = self._prover.prove(self.board, _REFUTATION)

@@ -1,4 +1,4 @@
-"""Solving one puzzle: a right move to be found, the opponent's forced replies, hints in steps. No pygame."""
+"""Solving one puzzle: the solver's moves, the opponent's forced replies, hints in steps. No pygame."""
 
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
@@ -11,18 +11,20 @@ from .game_report import MoveReport
 
 Status = Literal["asked", "judging", "wrong", "late", "right", "solved", "told"]
 MOST_HINTS = 3  # the piece, its target, the whole line
-_TOLERATED = 0.05  # expected score that another answer to a mistake may be worse by: less is no inaccuracy
+_TOLERATED = 0.05  # loss of expected score up to which another answer to a mistake is accepted, as it is no inaccuracy
 
 
 class Task(NamedTuple):
-    """What is asked.
+    """A task for the solver.
 
     Attributes:
-        board: the position, its side to move is asked.
-        line: the solution and how it goes on. asked: plies of it that are played, odd.
-        question: what the move has to do.
-        least: of the expected score, 0 to 1, after another move that a search may accept; None: no other is right.
-        moral: what is said of it once it is solved or told.
+        board: position; the side to move is the solver.
+        line: the solution and its continuation.
+        asked: number of plies of ``line`` that are played, odd.
+        question: what the solver has to do, for display.
+        least: smallest expected score (0 to 1) with which a search may accept another move; None: no other move is
+            right.
+        moral: explanation that is shown after the solution.
     """
 
     board: Board
@@ -34,17 +36,17 @@ class Task(NamedTuple):
 
 
 def task_of(puzzle: Puzzle) -> Task:
-    """The task of a puzzle; raises ``DraughtsError`` if its moves cannot be made."""
+    """The task of a puzzle; raises ``DraughtsError`` if one of its moves is illegal."""
     board = Board(puzzle.fen)
     deed = "wins" if puzzle.goal is Goal.WIN else "draws; all others lose"
     return Task(board, puzzle.moves, puzzle.asked, f"{board.turn} to move. One move {deed}.")
 
 
 def task_of_mistake(board: Board, mistake: MoveReport) -> Task:
-    """Finding something better than a move of a game.
+    """The task to find a better move than a mistake in a game.
 
     Args:
-        board: before the move.
+        board: position before the mistake.
     """
     start = Board(board.fen())
     after, line = start.copy(), []
@@ -59,12 +61,13 @@ class Exercise:
     """A task that is being solved.
 
     Attributes:
-        board: the position now.
-        status: "asked"; "judging": another move than the expected one is on the board, and somebody has to say what it
-            is worth (``judged``); "wrong": as is on the board; "right": the opponent's ``reply`` is next; "solved";
-            "told": the solution was shown; "late": right, but the moves allowed are used up.
-        hints: steps given.
-        flawless: no hint, no wrong answer so far.
+        board: current position.
+        status: "asked": the solver is to move; "judging": another move than the expected one is on the board, and
+            ``judged`` must be called with its score; "wrong": a wrong move is on the board; "right": the opponent's
+            ``reply`` is next; "solved"; "told": the solution has been shown; "late": the move was right, but the
+            allowed moves are used up.
+        hints: number of hints given.
+        flawless: whether there was no hint and no wrong answer so far.
     """
 
     def __init__(self, task: Task) -> None:
@@ -73,29 +76,29 @@ class Exercise:
         self.again()
 
     def again(self) -> None:
-        """Back to the position that was asked about first."""
+        """Restarts the task from its first position."""
         self.board = self.task.board.copy()
         self.status: Status = "asked"
         self.hints = 0
 
     @property
     def color(self) -> Color:
-        """Who solves."""
+        """The solver's side."""
         return self.task.board.turn
 
     @property
     def step(self) -> int:
-        """Plies that have been made."""
+        """Number of plies that have been made."""
         return self.board.ply
 
     @property
     def expected(self) -> Move:
-        """The right move here; while a wrong one is on the board, the one in its place."""
+        """The right move in this position; while a wrong move is on the board, the right one in its place."""
         made = self.step - (self.status in ("wrong", "judging"))
         return self.task.line[min(made, len(self.task.line) - 1)]
 
     def answer(self, move: Move) -> None:
-        """The solver's move; without effect unless it is asked for one."""
+        """Makes the solver's move; does nothing unless the status is "asked"."""
         if self.status != "asked":
             return
         right = self._leads_on(move)
@@ -110,22 +113,22 @@ class Exercise:
             self._refuse()
 
     def _accept(self) -> None:
-        """A right move is on the board."""
+        """Sets the status after a right move."""
         self.status = "solved" if self.step >= self.task.asked else "right"
 
     def _leads_on(self, move: Move) -> bool:
-        """Whether a move is the right one, or leads to the same position by another way."""
+        """Whether a move is the expected one, or leads to the same position."""
         return move == self.expected or _after(self.board, move) == _after(self.board, self.expected)
 
     def board_to_judge(self) -> Board:
-        """The answer's position, after the moves that are forced there: a search has nothing to say of those."""
+        """The position after the answer and the forced moves that follow, for a search to judge."""
         board = self.board.copy()
         while board.outcome() is None and len(moves := board.distinct_moves) == 1:
             board.push(moves[0])
         return board
 
     def judged(self, score: float) -> None:
-        """What the answer on the board is worth: the expected score, 0 to 1, of who made it."""
+        """Accepts or refuses the answer on the board by the solver's expected score, 0 to 1."""
         if self.status != "judging":
             return
         assert self.task.least is not None
@@ -138,13 +141,13 @@ class Exercise:
         self.status, self.flawless = "wrong", False
 
     def take_back(self) -> None:
-        """Removes a wrong answer; the solver is asked again."""
+        """Takes a wrong answer back, so that the solver can try again."""
         if self.status in ("wrong", "judging"):
             self.board.pop()
             self.status = "asked"
 
     def reply(self) -> Move | None:
-        """Makes the opponent's move and returns it; None if it is not its turn."""
+        """Makes the opponent's move and returns it; None if it is not the opponent's turn."""
         if self.status != "right":
             return None
         move = self._reply_move()
@@ -157,16 +160,16 @@ class Exercise:
 
     @property
     def shown(self) -> tuple[Board, Sequence[Move]]:
-        """A board and the solution from there, once it is solved or told."""
+        """A board and the moves of the solution from there, for display when the task is solved or told."""
         return self.task.board, self.task.line
 
     @property
     def why(self) -> str:
-        """What is wrong with the answer on the board, where that is known."""
+        """What is wrong with the answer on the board; "" if unknown."""
         return ""
 
     def hint(self) -> None:
-        """One hint more: first the piece, then its target, then the whole line."""
+        """Gives another hint: first the piece, then its target, then the whole line."""
         self.take_back()
         if self.status == "asked":
             self.flawless = False
@@ -176,14 +179,14 @@ class Exercise:
 
     @property
     def hinted(self) -> tuple[int, ...]:
-        """Squares that the hints point out."""
+        """Squares that the given hints mark."""
         if self.status not in ("asked", "told"):
             return ()
         return (self.expected.start, self.expected.end)[: self.hints]
 
 
 def numbered_line(board: Board, moves: Sequence[Move]) -> str:
-    """Moves in PDN, with their numbers counted from a board: ``1. 11-15 18x11``, ``1... 18x11`` where White begins."""
+    """Moves in PDN with numbers counted from ``board``: ``1. 11-15 18x11``, or ``1... 18x11`` if White begins."""
     texts, second = [], board.turn is Color.WHITE
     for place, text in enumerate(board.pdn_line(moves)):
         number, is_second = divmod(place + second, 2)

@@ -1,7 +1,7 @@
-"""Every game of a PDN file judged, one after the other, into an annotated copy of the file. No pygame.
+"""Judges all games of a PDN file and writes an annotated copy of the file. No pygame.
 
-Games that are judged lie in a journal beside the copy (an SQLite file, a transaction a game) until all are: whatever
-ends the process, the same analysis goes on behind the last of them.
+Judged games are kept in a journal next to the copy (an SQLite file with a transaction for each game) until all are
+judged. If the process ends earlier, the same analysis later continues after the last judged game.
 """
 
 import contextlib
@@ -22,9 +22,9 @@ from .annotation import AnnotatedGame, annotated, figures_of
 from .game_report import GameReview
 from .pdn_files import PdnGames
 
-JOURNAL = ".part"  # suffix of the journal's name, behind that of the copy
-_VERSION = 1  # of the journal
-_SLICE = 0.02  # seconds of search between two looks at whether it is to stop
+JOURNAL = ".part"  # suffix that the journal's name adds to that of the copy
+_VERSION = 1  # version of the journal
+_SLICE = 0.02  # seconds of search between two checks of ``stopped``
 _TABLES = """
     CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT);
     CREATE TABLE games (number INTEGER PRIMARY KEY, plies INTEGER, pdn TEXT, figures TEXT, error TEXT);
@@ -32,12 +32,12 @@ _TABLES = """
 
 
 class AnalysisProgress(NamedTuple):
-    """How far it is.
+    """Progress of an analysis.
 
     Attributes:
-        done, games: games judged, and all of them.
-        moves: judged by this process, in ``seconds``.
-        left: moves that are not judged yet.
+        done, games: number of judged games, and of all games.
+        moves: number of moves that this process has judged, in ``seconds``.
+        left: number of moves that are not judged yet.
     """
 
     done: int
@@ -48,36 +48,35 @@ class AnalysisProgress(NamedTuple):
 
     @property
     def per_minute(self) -> float:
-        """Moves a minute."""
+        """Judged moves per minute."""
         return 60 * self.moves / self.seconds if self.seconds > 0 else 0.0
 
     @property
     def seconds_left(self) -> float | None:
-        """None while nothing is known of the rate."""
+        """Estimated seconds until the end; None before the first move."""
         return self.left * self.seconds / self.moves if self.moves else None
 
 
 def annotated_path(games: Path) -> Path:
-    """Where the annotated copy of a file lies if nobody says otherwise."""
+    """Default path of the annotated copy of a file."""
     return games.with_name(f"{games.stem}.annotated.pdn")
 
 
 class FileAnalysis:
-    """Judges the games of a file; makes the journal, or takes up the one that is there.
+    """Judges the games of a file. Makes a journal, or continues with an existing one.
 
     Args:
         games: PDN file.
-        out: the annotated copy, which must not be there yet.
-        judge: who judges, as text.
-        seconds: a position.
+        out: path of the annotated copy, which must not exist yet.
+        judge: name of the judging player.
+        seconds: seconds per position.
 
     Attributes:
-        progress: how far it is.
-        result: once all is done, the games judged, and what is wrong with those that could not be read.
+        progress: progress of the analysis.
+        result: at the end, the judged games and the error messages of games that could not be read.
 
     Raises:
-        StorageError: the file cannot be read; there is something in the place of the copy; the journal there is that
-            of another analysis.
+        StorageError: the file cannot be read; the copy exists already; or the journal is of another analysis.
     """
 
     def __init__(self, games: Path, out: Path, judge: str, seconds: float) -> None:
@@ -103,7 +102,7 @@ class FileAnalysis:
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
-        """The journal, checked."""
+        """Opens the journal and checks that it is of this analysis."""
         try:
             with contextlib.closing(sqlite3.connect(self.journal)) as journal:
                 if not journal.execute("SELECT 1 FROM sqlite_master").fetchone():
@@ -127,12 +126,12 @@ class FileAnalysis:
         stopped: Callable[[], bool] = lambda: False,
         tell: Callable[[AnalysisProgress], None] = lambda progress: None,
     ) -> bool:
-        """Judges what is left and writes the copy; False if it was stopped before.
+        """Judges the remaining games and writes the copy; returns False if it was stopped before the end.
 
         Args:
             player, known: see ``GameReview``.
-            stopped: asked every moment; the game that is being judged then is lost.
-            tell: called after every move.
+            stopped: called often; True ends the analysis, without the game that is being judged.
+            tell: called with the progress after every move.
 
         Raises:
             StorageError: the journal or the copy cannot be written.
@@ -162,7 +161,7 @@ class FileAnalysis:
         stopped: Callable[[], bool],
         tell: Callable[[AnalysisProgress], None],
     ) -> tuple[int, int, str | None, str | None, str | None] | None:
-        """The journal's row of a game, None if it was stopped."""
+        """Judges a game and returns its row of the journal; None if it was stopped."""
         plies = self._games.plies[number - 1]
         begin = self.progress
         try:

@@ -1,4 +1,4 @@
-"""The index of PDN files: its tables in SQLite, and how games are entered. No pygame."""
+"""The index of PDN files: its SQLite tables, and entering games into them. No pygame."""
 
 import contextlib
 import os
@@ -19,15 +19,15 @@ from engine.position_keys import keys_of_game
 from .pdn_files import clean, facts_of, is_game, one_line, title_from
 
 VERSION = 3
-KEPT = 20  # indexes; those used longest ago are removed
+KEPT = 20  # number of indexes to keep; those used longest ago are removed
 SUFFIX, UNFINISHED = ".sqlite", ".part"
-_STALE_S = 86_400.0  # an unfinished index of a program that is gone
-_FIRST, _BATCH = 50, 250  # games between two looks that others can have at the index
-_COURTESY_S = 0.001  # rest after every game: without it the window waits 5 ms whenever it wants the interpreter
+_STALE_S = 86_400.0  # age in seconds of an unfinished index whose program must have ended
+_FIRST, _BATCH = 50, 250  # games before the first commit and between two commits
+_COURTESY_S = 0.001  # pause after every game: without it, the window waits 5 ms each time it needs the interpreter
 _BLACK_SCORES = {"1-0": 1, "1/2-1/2": 0, "0-1": -1}
 
-# A game stands in ``positions`` once for each of its positions: with the key of the position that its move there led
-# to (NULL after the last one), and with the result for the side to move: 1, 0, -1, or NULL where it is not known.
+# ``positions`` has a row for each position of a game: ``after`` is the key of the position after the game's move there
+# (NULL in the last position), ``score`` the result for the side to move: 1, 0, -1, or NULL if unknown.
 _TABLES = """
     CREATE TABLE files (number INTEGER PRIMARY KEY, name TEXT UNIQUE, size INTEGER, modified INTEGER);
     CREATE TABLE games (number INTEGER PRIMARY KEY, file INTEGER, start INTEGER, line INTEGER, col INTEGER,
@@ -38,11 +38,11 @@ _TABLES = """
 
 
 class StoppedError(Exception):
-    """Nobody wants the index any more."""
+    """Indexing was stopped, because the index is no longer needed."""
 
 
 class Source(NamedTuple):
-    """A PDN file as it was when it was looked at: bytes, and when it was last changed, in ns."""
+    """A PDN file with its size in bytes and its time of last change in ns."""
 
     path: Path
     size: int
@@ -50,13 +50,13 @@ class Source(NamedTuple):
 
 
 def source_of(path: Path) -> Source:
-    """The file as it is now; raises ``StorageError`` if it cannot be opened."""
+    """The current state of a file; raises ``StorageError`` if it cannot be opened."""
     with opened(path) as file:
         return _as_it_is(path, file)
 
 
 def sources_in(folder: Path) -> list[Source]:
-    """The PDN files in a folder, by name; those that go meanwhile, or cannot be opened, are left out.
+    """The PDN files in a folder, sorted by name; files that disappear meanwhile or cannot be accessed are left out.
 
     Raises:
         StorageError: the folder cannot be read.
@@ -81,19 +81,19 @@ def _as_it_is(path: Path, file: BinaryIO) -> Source:
 
 @contextlib.contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    """The file, open; raises ``StorageError`` if it cannot be opened or, later on, read."""
+    """Context manager: opens a file; raises ``StorageError`` if it cannot be opened or, inside the block, read."""
     try:
         with open(path, "rb") as file:
             yield file
     except (StorageError, DraughtsError):
         raise
-    except (OSError, ValueError) as error:  # ValueError: a null character in the name
+    except (OSError, ValueError) as error:  # ValueError: null character in the name
         raise cannot_read(path, error) from error
 
 
 @contextlib.contextmanager
 def opened_as(source: Source) -> Iterator[BinaryIO]:
-    """The file, open; raises ``StorageError`` as ``opened`` does, and if it has changed."""
+    """Context manager: opens a file as ``opened`` does; also raises ``StorageError`` if the file has changed."""
     with opened(source.path) as file:
         if _as_it_is(source.path, file) != source:
             raise has_changed(source.path)
@@ -105,8 +105,8 @@ def has_changed(path: Path) -> StorageError:
 
 
 def lines_of(file: BinaryIO) -> Iterator[tuple[int, str]]:
-    """The lines, whatever they end with, each with its place: UTF-8 or, line by line, Latin-1. One that is longer than
-    PDN allows is cut."""
+    """The lines of a file with their byte offsets, with any kind of line end. A line that is not UTF-8 is read as
+    Latin-1; a line longer than ``MAX_LINE`` is cut."""
     while data := file.readline(MAX_LINE + 2):
         start = file.tell() - len(data)
         for part in data.splitlines(keepends=True):
@@ -124,9 +124,9 @@ class Filling:
     """Enters games into an index.
 
     Args:
-        index: its database; tables are made where it has none.
-        stopped: asked before every game; once it says so, ``StoppedError`` is raised.
-        publish: called with the number of games whenever others can have a look at them.
+        index: database of the index; tables are created if there are none.
+        stopped: called before every game; if it returns True, ``StoppedError`` is raised.
+        publish: called with the number of games after every commit.
     """
 
     def __init__(self, index: sqlite3.Connection, stopped: Callable[[], bool], publish: Callable[[int], None]) -> None:
@@ -138,8 +138,8 @@ class Filling:
         (self._last,) = index.execute("SELECT coalesce(max(number), 0) FROM games").fetchone()
 
     def bring_up_to_date(self, sources: Sequence[Source]) -> None:
-        """Removes the games of files that are gone or have changed, and enters those of the others that are new; files
-        that cannot be read are left for the next time."""
+        """Removes the games of files that are gone or have changed, then enters the games of new and changed files.
+        Skips files that cannot be read."""
         now = {source.path.name: source for source in sources}
         known = self._index.execute("SELECT number, name, size, modified FROM files").fetchall()
         kept = {name for _, name, *state in known if name in now and now[name][1:] == tuple(state)}
@@ -163,8 +163,8 @@ class Filling:
         (self._count,) = self._index.execute("SELECT count(*) FROM games").fetchone()
 
     def add(self, source: Source, file: BinaryIO) -> None:
-        """Enters the games of an open file."""
-        starts: deque[tuple[int, int]] = deque()  # line and place in the file of lines that a game may begin in
+        """Enters all games of an open file."""
+        starts: deque[tuple[int, int]] = deque()  # number and byte offset of lines in which a game may begin
 
         def lines() -> Iterator[str]:
             for number, (start, text) in enumerate(lines_of(file), 1):
@@ -184,7 +184,7 @@ class Filling:
                 self.finish()
 
     def finish(self) -> None:
-        """Lets others see what is entered."""
+        """Commits the games entered so far and publishes their number."""
         self._index.commit()
         self._publish(self._count)
 
@@ -193,7 +193,7 @@ class Filling:
         fen = START_FEN if headers.get("SetUp") == "0" else headers.get("FEN") or START_FEN
         try:
             keys = keys_of_game(fen, moves).tolist()
-        except DraughtsError:  # said when the game is opened
+        except DraughtsError:  # the error is shown when the game is opened
             keys = []
         self._last, self._count = self._last + 1, self._count + 1
         opening, result = opening_of(keys), headers["Result"]
@@ -204,7 +204,7 @@ class Filling:
         self._index.execute("INSERT INTO games VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
         score = _BLACK_SCORES.get(result)
         if score is not None and fen.lstrip()[:1].upper() == Color.WHITE.value:
-            score = -score  # of the side that moves first
+            score = -score  # for the side that moves first
         scores = (score, score) if score is None else (score, -score)
         rows = [
             (key, self._last, ply, after, scores[ply % 2])
@@ -214,7 +214,7 @@ class Filling:
 
 
 def tidy(folder: Path) -> None:
-    """Removes indexes that were used long ago, and what a program that is gone left unfinished."""
+    """Removes the indexes used longest ago, and old unfinished ones."""
     found = [(path.stat().st_mtime, path) for path in folder.iterdir() if path.suffix in (SUFFIX, UNFINISHED)]
     finished = sorted(((when, path) for when, path in found if path.suffix == SUFFIX), reverse=True)
     stale = [path for when, path in found if path.suffix == UNFINISHED and time.time() - when > _STALE_S]

@@ -1,9 +1,10 @@
-"""Large PDN files, and folders of them: their games in an index on the disk, to list, to search by words, result and
-position, and to count the moves that were played in a position. No pygame.
+"""Indexes large PDN files and folders of them on disk: to list games, to search them by words, result and position, and
+to count the moves that were played in a position. No pygame.
 
-The index is an SQLite file in the cache. That of a file is named by its SHA-256, so a file that was read once opens
-at once; that of a folder is named by the folder, and brought up to date with the files that have changed. While it is
-made, in a thread, it can be searched as far as it has come. Neither needs more memory for more games.
+An index is an SQLite file in the cache. The index of a file has the file's SHA-256 as its name, so a file that was read
+before opens at once. The index of a folder has a name made from the folder's path and is updated when files have
+changed. A thread makes the index; meanwhile the games read so far can be searched. Memory does not grow with the number
+of games.
 """
 
 import contextlib
@@ -40,13 +41,13 @@ from .game_index import (
 from .pdn_files import game_at
 from .threads import in_thread
 
-_BUSY_S = 10.0  # a reader waits that long for a batch to be written
+_BUSY_S = 10.0  # seconds that a reader waits for a batch to be written
 
 
 class Query(NamedTuple):
-    """What games have to have: every one of some words (of players, event, date, place, opening), a result, a position.
+    """Conditions for games: all of ``words`` (in players, event, date, place, opening), a PDN result, a position.
 
-    ``key`` is that of the position, see ``engine.position_keys``.
+    ``key`` is the position's key, see ``engine.position_keys``. An empty text or None is no condition.
     """
 
     words: str = ""
@@ -54,7 +55,7 @@ class Query(NamedTuple):
     key: int | None = None
 
     def condition(self) -> tuple[str, list[object]]:
-        """The WHERE clause and its values."""
+        """The SQL condition and its values."""
         parts, values = ["1"], list[object]()
         if self.key is not None:
             parts.append("positions.key = ?")
@@ -69,7 +70,7 @@ class Query(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """A game in a list: its number in the file, from 1, its title and opening, and the plies to the position sought."""
+    """A game in a list: number in the library (from 1), title, opening, and ply of the position searched for."""
 
     number: int
     title: str
@@ -78,7 +79,7 @@ class Listed(NamedTuple):
 
 
 class Played(NamedTuple):
-    """Games in which a move was made: how many the side that made it won, drew and lost, and how many have no result.
+    """Numbers of games with a move: won, drawn and lost by the side that made it, and without a result.
 
     ``after`` is the key of the position after the move, see ``engine.position_keys``.
     """
@@ -98,18 +99,18 @@ class GameLibrary:
     """The games of a PDN file, or of all PDN files in a folder.
 
     Args:
-        path: of the file or folder.
-        folder: for indexes; the user's cache by default, a temporary one if that cannot be written.
+        path: the file or folder.
+        folder: folder for indexes; None: the user's cache, or a temporary folder if that cannot be written.
 
     Attributes:
-        count: games that can be listed so far.
+        count: number of games that can be listed so far.
     """
 
     def __init__(self, path: Path, folder: Path | None = None) -> None:
         self.path, self.count = path, 0
         self._folder = folder or platformdirs.user_cache_path("crownhead", appauthor=False) / "libraries"
-        self._index: Path | None = None  # once there is something to look at
-        self._sources: dict[str, Source] = {}  # by name: the files that the index is of
+        self._index: Path | None = None  # None before the first games are committed
+        self._sources: dict[str, Source] = {}  # name → indexed file
         self._stopped = self._halted = False
         self._reading: Future[None] = in_thread("pdn", self._open)
 
@@ -119,11 +120,11 @@ class GameLibrary:
 
     @property
     def cut_short(self) -> bool:
-        """Whether the reading was halted before the end."""
+        """Whether reading was halted before the end."""
         return self.done and self._halted and self._index is not None and self._index.suffix == UNFINISHED
 
     def check(self) -> None:
-        """Raises ``StorageError`` if the file, or the index, could not be read or written to the end."""
+        """Raises ``StorageError`` if the file could not be read completely or the index not written."""
         if self.done:
             self._reading.result()
 
@@ -132,20 +133,20 @@ class GameLibrary:
         self._reading.result()
 
     def halt(self) -> None:
-        """Stops the reading; what is read already can be used until the library is closed."""
+        """Stops reading; the games read so far can be used until the library is closed."""
         self._halted = True
 
     def close(self) -> None:
-        """Stops the reading; what is not finished is thrown away."""
+        """Stops reading and removes an unfinished index."""
         self._stopped = True
         if self.done and self._index is not None and self._index.suffix == UNFINISHED:
             self._index.unlink(missing_ok=True)
 
     def search(self, query: Query, first: int, most: int) -> tuple[int, list[Listed]]:
-        """How many games a query finds so far, and ``most`` of them from number ``first`` (0 is the first one).
+        """The number of games that a query finds so far, and at most ``most`` of them from index ``first`` (from 0) on.
 
         Raises:
-            StorageError: the index is broken or gone.
+            StorageError: the index is damaged or gone.
         """
         if self._index is None:
             return 0, []
@@ -161,14 +162,14 @@ class GameLibrary:
         return count, [Listed(*row) for row in rows]
 
     def played(self, key: int) -> list[Played]:
-        """The moves that were made in a position, the most frequent first; a game that came to it several times counts
-        by the first of them.
+        """The moves that were made in a position, the most frequent first. If a game has the position several times,
+        only the first one counts.
 
         Args:
-            key: of the position, see ``engine.position_keys``.
+            key: key of the position, see ``engine.position_keys``.
 
         Raises:
-            StorageError: the index is broken or gone.
+            StorageError: the index is damaged or gone.
         """
         if self._index is None:
             return []
@@ -181,10 +182,10 @@ class GameLibrary:
         return [Played(after, *(count or 0 for count in counts)) for after, *counts in rows]
 
     def game(self, number: int) -> PdnGame:
-        """Game ``number``, from 1.
+        """Reads game ``number`` (from 1).
 
         Raises:
-            PdnError: something is wrong with it, or there is none; one line.
+            PdnError: the game is not valid or does not exist; the message has one line.
             StorageError: the file has changed, or cannot be read.
         """
         row = None
@@ -195,7 +196,7 @@ class GameLibrary:
         if row is None:
             raise PdnError(f"there is no game {number}: the file holds {self.count or 'no'} games")
         name, start, line, column = row
-        source = self._sources.get(name) or next(iter(self._sources.values()))  # a copy has another name
+        source = self._sources.get(name) or next(iter(self._sources.values()))  # another name: a copy
         with opened_as(source) as file:
             file.seek(start)
             return game_at((text for _, text in lines_of(file)), line, column)
@@ -207,7 +208,7 @@ class GameLibrary:
                 yield index
         except sqlite3.DatabaseError as error:
             if self.done and self._index is not None:
-                self._index.unlink(missing_ok=True)  # it is made again when the file is opened again
+                self._index.unlink(missing_ok=True)  # opening the file again makes a new one
             raise StorageError(None, f"the list of {self.path.name} is broken ({error}): open the file again") from None
 
     # --- the thread
@@ -231,7 +232,7 @@ class GameLibrary:
             self._make(self._folder / f"{name}-{VERSION}{SUFFIX}")
 
     def _take(self, known: Path) -> bool:
-        """Takes a finished index; False if there is none, it is broken, or the folder has changed since."""
+        """Uses a finished index; False if there is none, it is damaged, or the folder has changed since."""
         if not known.exists():
             return False
         try:
@@ -254,7 +255,7 @@ class GameLibrary:
                 shutil.copyfile(known, part)
             with contextlib.closing(sqlite3.connect(part, timeout=_BUSY_S)) as index:
                 self._fill(Filling(index, lambda: self._stopped or self._halted, partial(self._publish, part)))
-            with contextlib.suppress(OSError):  # where a reader holds it, it serves under this name
+            with contextlib.suppress(OSError):  # fails if a reader holds the file, whose old name then stays
                 os.replace(part, known)
                 self._index = known
             tidy(known.parent)

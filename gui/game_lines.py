@@ -1,4 +1,4 @@
-"""The main line of a game and its variations, as PDN has them, and which of these lines is looked at."""
+"""The main line of a game with its variations, as in PDN, and the line that is shown."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -6,11 +6,11 @@ from dataclasses import replace
 from engine.board import Move
 from engine.pdn import PdnNode
 
-Branches = list[tuple[int, list[PdnNode]]]  # plies after which a variation is gone into, and its nodes
+Branches = list[tuple[int, list[PdnNode]]]  # variations from the outside in: ply at which each begins, and its nodes
 
 
 def copied(nodes: list[PdnNode]) -> list[PdnNode]:
-    """A line with its variations, none of which is shared with the original."""
+    """A deep copy of a line with its variations."""
     return [
         replace(
             node,
@@ -24,10 +24,10 @@ def copied(nodes: list[PdnNode]) -> list[PdnNode]:
 
 
 class GameLines:
-    """A tree of lines.
+    """A tree of lines, one of which is shown.
 
     Attributes:
-        main: the line that was played, which holds the variations.
+        main: the line that was played; its nodes contain the variations.
     """
 
     def __init__(self, main: list[PdnNode]) -> None:
@@ -36,22 +36,22 @@ class GameLines:
 
     @property
     def on_main_line(self) -> bool:
-        """Whether the line looked at is the main line."""
+        """Whether the line shown is the main line."""
         return not self._branches
 
     def nodes(self) -> list[PdnNode]:
-        """The nodes of the line looked at, from the start of the game."""
+        """The nodes of the line shown, from the start of the game."""
         nodes = self.main
         for ply, variation in self._branches:
             nodes = nodes[:ply] + variation
         return list(nodes)
 
     def play(self, ply: int, move: Move, keep: bool) -> None:
-        """Makes a move after ``ply`` moves of the line looked at, or goes into the line that has it there.
+        """Makes a move after ``ply`` moves of the line shown, or shows the line that already has it there.
 
         Args:
-            keep: where the line goes on differently, the move begins a variation of it. Else the line goes on with this
-                move, and what stood there becomes the variation.
+            keep: what to do if the line has another move there. True: the new move begins a variation. False: the new
+                move continues the line, and the old moves become a variation.
         """
         here = self._until(ply)
         known = next((branches for branches, node in self._choices(ply) if node.move == move), None)
@@ -73,12 +73,12 @@ class GameLines:
             self._branches = here
 
     def others(self, ply: int) -> list[Move]:
-        """The other moves that were made or looked at in the place of move ``ply`` (from 0) of the line."""
+        """The alternatives to move ``ply`` (from 0) of the line shown, in other lines."""
         here = self._until(ply)
         return [node.move for branches, node in self._choices(ply) if branches != here]
 
     def turn_to_next(self, ply: int) -> bool:
-        """Looks at the next line that differs in move ``ply``, after the last one at the first; False if none does."""
+        """Shows the next line (cyclically) that differs in move ``ply``; returns False if there is none."""
         choices = [branches for branches, _ in self._choices(ply)]
         if len(choices) < 2:
             return False
@@ -86,7 +86,7 @@ class GameLines:
         return True
 
     def remove(self) -> None:
-        """Removes the variation looked at; the line that it belongs to is looked at instead."""
+        """Removes the variation shown and shows the line that it belongs to."""
         ply, variation = self._branches.pop()
         line, start = self._line_at(ply)
         if ply - start < len(line):
@@ -94,16 +94,16 @@ class GameLines:
             beside[:] = [other for other in beside if other is not variation]
 
     def _until(self, ply: int) -> Branches:
-        """The branches of the line looked at that lead to its move ``ply``."""
+        """The branches of the line shown up to its move ``ply``."""
         return [branch for branch in self._branches if branch[0] <= ply]
 
     def _line_at(self, ply: int) -> tuple[list[PdnNode], int]:
-        """The list that holds, or would hold, move ``ply`` of the line looked at, and the ply with which it begins."""
+        """The list of nodes for move ``ply`` of the line shown, and the ply of its first node."""
         start, line = self._until(ply)[-1] if self._until(ply) else (0, self.main)
         return line, start
 
     def _choices(self, ply: int) -> Iterator[tuple[Branches, PdnNode]]:
-        """All ways to go on after ``ply`` moves of the line looked at: the branches that lead there, and the node."""
+        """All moves after ``ply`` moves of the line shown: the branches that lead to each, and its node."""
         base = [branch for branch in self._branches if branch[0] < ply]
         start, line = base[-1] if base else (0, self.main)
         if ply - start < len(line):
@@ -119,7 +119,7 @@ def _variations(base: Branches, ply: int, node: PdnNode) -> Iterator[tuple[Branc
 
 
 def _taken_out(node: PdnNode, variation: list[PdnNode]) -> list[PdnNode]:
-    """A variation that is no longer one of the node or, by that, of another variation."""
+    """Removes a variation from a node, or from the node's variations, and returns it."""
     node.variations = [line for line in node.variations if line is not variation]
     for line in node.variations:
         _taken_out(line[0], variation)

@@ -1,9 +1,9 @@
-"""What a finished game was like: how every position stood, which moves lost something, and which were better.
+"""The report on a game: the evaluation of every position, the moves that lost something, and better moves.
 
 The expected score of a position is P(win) + P(draw) / 2. The loss of a move is the expected score of the best move
-less that of the move played, and nothing if it was the best move or the only one. A move's accuracy is
-100 * 2 ** (-loss / 0.1): 100 without a loss, half for every tenth of a point given away. A side's accuracy is the mean
-over its moves that had an alternative.
+minus that of the played move; it is 0 for the best move and for a forced one. A move's accuracy is 100 * 2 ** (-loss /
+0.1): 100 without a loss, and half as much for every 0.1 given away. A side's accuracy is the mean over its moves that
+were not forced.
 """
 
 import time
@@ -18,22 +18,22 @@ from engine.reasons.fault import Fault
 from engine.reasons.reason import Reason
 
 Judgement = Literal["", "inaccuracy", "mistake", "blunder"]
-HALVING_LOSS = 0.1  # expected score; the loss that halves a move's accuracy
+HALVING_LOSS = 0.1  # loss of expected score that halves a move's accuracy
 LEAST_LOSS: Mapping[Judgement, float] = {"inaccuracy": 0.05, "mistake": 0.1, "blunder": 0.2}
 _LONGEST_LINE = 8  # plies
-_SLICE = 0.02  # seconds between two looks at the clock
-NOTICEABLE = 0.005  # expected score; what is less is the search's own uncertainty
+_SLICE = 0.02  # seconds between two checks of the clock
+NOTICEABLE = 0.005  # smallest loss of expected score that counts: less is uncertainty of the search
 
 
 class MoveReport(NamedTuple):
-    """The move made in the position after ``ply`` moves.
+    """The report on the move after ``ply`` moves.
 
     Attributes:
-        forced: it was the only move.
-        best, best_pdn: the better move, or the one played.
-        before, after: expected scores, 0 to 1, of the side that moved, of its best move and of this one.
-        line, reply: PDN of what the search expected instead of this move, and of what it expects after it.
-        reason: why a fault is one, where that can be said.
+        forced: whether it was the only legal move.
+        best, best_pdn: the best move, which may be the played one.
+        before, after: expected scores (0 to 1) of the side that moved: with the best move, and with this one.
+        line, reply: expected play in PDN: with the best move in place of this one, and after this move.
+        reason: why a fault is one; None if there is no reason that can be confirmed.
     """
 
     ply: int
@@ -60,36 +60,35 @@ class MoveReport(NamedTuple):
 
     @property
     def judgement(self) -> Judgement:
-        """One word for it; empty for a good move."""
+        """``inaccuracy``, ``mistake`` or ``blunder``, by the loss; "" for a good move."""
         words = [word for word, least in LEAST_LOSS.items() if self.loss >= least]
         return words[-1] if words else ""
 
 
 class GameReport(NamedTuple):
-    """What is known so far: the moves in their order, and the expected score of Black in every position (``graph``)."""
+    """The report so far: ``moves`` in their order, and ``graph``, the expected score of Black in every position."""
 
     moves: tuple[MoveReport, ...] = ()
     graph: tuple[float, ...] = ()
 
     def accuracy(self, color: Color) -> float | None:
-        """A side's accuracy, 0 to 100; None if it never had a choice."""
+        """A side's accuracy, 0 to 100; None if all its moves were forced."""
         marks = [move.accuracy for move in self.moves if move.color is color and not move.forced]
         return sum(marks) / len(marks) if marks else None
 
     def worst(self, count: int) -> tuple[MoveReport, ...]:
-        """The moves that lost the most, the worst first; none that lost nothing."""
+        """At most ``count`` moves with the largest losses, the worst first; only those with a ``NOTICEABLE`` loss."""
         bad = [move for move in self.moves if move.loss >= NOTICEABLE]
         return tuple(sorted(bad, key=lambda move: -move.loss)[:count])
 
     def counts(self, color: Color) -> dict[Judgement, int]:
-        """How many inaccuracies, mistakes and blunders a side made."""
+        """Numbers of inaccuracies, mistakes and blunders of a side."""
         words = [move.judgement for move in self.moves if move.color is color]
         return {word: words.count(word) for word in LEAST_LOSS}
 
 
 class _Opinion(NamedTuple):
-    """Of one position: the expected score of its side to move, its best move (None where the game is over), and the
-    expected line of play."""
+    """Result for one position: expected score of the side to move, best move (None after the end), expected line."""
 
     score: float
     best: Move | None = None
@@ -97,13 +96,13 @@ class _Opinion(NamedTuple):
 
 
 class GameReview:
-    """Writes the report of the game that led to ``board`` in slices; ``report`` is a new object after every move.
+    """Makes the report on the game that led to ``board``, in time slices; ``report`` is a new object after every move.
 
     Args:
-        player: judges every position with a search of its usual size.
-        seconds: a limit for each of them.
-        known: the value of a position for its side to move, 1, 0 or -1, where it is known for certain.
-        explain: says why a fault is one.
+        player: searches every position with its usual limits.
+        seconds: limit of seconds for each search; None for no other limit.
+        known: returns the exact value of a position for its side to move (1, 0 or -1), or None.
+        explain: returns the reason why a move is a fault, or None.
     """
 
     def __init__(
@@ -125,11 +124,11 @@ class GameReview:
 
     @property
     def progress(self) -> float:
-        """Share of the positions that are judged, 0 to 1."""
+        """Fraction of the positions that are judged, 0 to 1."""
         return len(self.report.graph) / (len(self._moves) + 1)
 
     def advance(self, seconds: float) -> bool:
-        """Works on for about ``seconds``; True while there is more to do."""
+        """Continues for about ``seconds``; returns True if there is more to do."""
         deadline = time.perf_counter() + seconds
         while not self._finished:
             opinion = self._think(max(0.0, min(_SLICE, deadline - time.perf_counter())))
@@ -140,7 +139,7 @@ class GameReview:
         return not self._finished
 
     def _think(self, seconds: float) -> _Opinion | None:
-        """Goes on with the present position; its opinion once there is one."""
+        """Continues the search of the current position; returns its result when the search is finished, else None."""
         if self._board.ply == len(self._moves) and self._outcome is not None:
             winner = self._outcome.winner
             return _Opinion(0.5 if winner is None else float(winner is self._board.turn))
@@ -158,7 +157,7 @@ class GameReview:
         return _Opinion((1.0 + (value or 0.0)) / 2.0, thought.best, thought.line)
 
     def _enter(self, opinion: _Opinion) -> None:
-        """Takes the opinion of the present position into the report and goes to the next one."""
+        """Adds the result of the current position to the report and goes to the next position."""
         black = opinion.score if self._board.turn is Color.BLACK else 1.0 - opinion.score
         moves, ply = self.report.moves, self._board.ply
         if self._before is not None:
@@ -172,11 +171,11 @@ class GameReview:
 
     def _report_of(self, move: Move, before: _Opinion, afterwards: _Opinion) -> MoveReport:
         board, best, after = self._board, before.best, 1.0 - afterwards.score
-        assert best is not None  # a move was made, so the game was not over
+        assert best is not None  # not None: a move was made, so the game was not over
         forced = len(search_moves(board)) == 1
         best_score = max(before.score, after)
         if move == best:
-            best_score = after  # the later search has seen more: nothing was given away
+            best_score = after  # the later search is more exact: nothing was given away
         behind = board.copy()
         behind.push(move)
         report = MoveReport(

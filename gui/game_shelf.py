@@ -1,4 +1,4 @@
-"""The collections of games that are at hand: the user's own, the file opened last, and one to keep. No pygame."""
+"""The open collections of games: the user's own, the file opened last, and one from the preferences. No pygame."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -7,21 +7,21 @@ from .game_library import GameLibrary
 
 
 class Collection(NamedTuple):
-    """Games with a name that is short enough for a button."""
+    """A library of games with a short name for a button."""
 
     label: str
     library: GameLibrary
 
 
 class GameShelf:
-    """Opens libraries and closes them.
+    """Opens and closes libraries of games.
 
     Args:
-        own: folder of the games that save themselves.
-        indexes: folder for indexes; None: the usual place.
+        own: folder of the games that are saved automatically.
+        indexes: folder for indexes; None: the default of ``GameLibrary``.
 
     Attributes:
-        library: the file, or folder, that was opened last.
+        library: library of the file or folder opened last; None before the first.
     """
 
     def __init__(self, own: Path, indexes: Path | None = None) -> None:
@@ -30,17 +30,17 @@ class GameShelf:
         self._others: dict[Path, GameLibrary] = {}
 
     def open(self, path: Path) -> GameLibrary:
-        """Begins to read a file or folder, in the place of the one that was open."""
+        """Begins to read a file or folder, and closes the library opened before."""
         if self.library is not None:
             self.library.close()
         self.library = GameLibrary(path, self._indexes)
         return self.library
 
     def collections(self, kept: str) -> list[Collection]:
-        """The user's games as they are now, the library opened last, and that of a path, unless it is one of these.
+        """The current games of the user, the library opened last, and the library of another path.
 
         Args:
-            kept: the path, "" for none.
+            kept: the other path, "" for none; left out if it is one of the first two.
         """
         found = []
         if self._own.is_dir():
@@ -60,7 +60,7 @@ class GameShelf:
         return self._others[path]
 
     def close(self) -> None:
-        """Stops all reading."""
+        """Closes all libraries."""
         for library in [self.library, *self._others.values()]:
             if library is not None:
                 library.close()

@@ -1,4 +1,4 @@
-"""Every key and what it does. Help page, tooltips and the dispatch of keys read this table."""
+"""The table of all keys and their actions, used by the help page, the tooltips and the dispatch of keys."""
 
 import enum
 from typing import NamedTuple
@@ -6,7 +6,7 @@ from typing import NamedTuple
 SCENES = ("menu", "game", "setup", "help", "report", "exercise", "openings")
 
 
-Action = enum.StrEnum(  # what a key can do
+Action = enum.StrEnum(  # what a key or a button can do
     "Action",
     "CURSOR_LEFT CURSOR_RIGHT CURSOR_UP CURSOR_DOWN NEXT_SQUARE PREVIOUS_SQUARE ENTER TYPE BACKSPACE CANCEL UNDO REDO "
     "FIRST PREVIOUS NEXT LAST NEW_GAME RESIGN OFFER_DRAW ACCEPT DECLINE PAUSE HINT MOVE_NOW TAKE_OVER ANALYSE REPORT "
@@ -18,7 +18,7 @@ Action = enum.StrEnum(  # what a key can do
 
 
 class Binding(NamedTuple):
-    """An action with its keys (see ``combination``) in some scenes, and its text and heading on the help page."""
+    """An action, its keys (see ``combination``) in some scenes, and its text and heading on the help page."""
 
     action: Action
     keys: tuple[str, ...]
@@ -122,15 +122,16 @@ BINDINGS = (
 
 _TABLE = {(scene, key): bound.action for bound in BINDINGS for scene in bound.scenes for key in bound.keys}
 _LABELS = {"return": "Enter", "escape": "Esc"}
-_TYPED = frozenset("0123456789-+=?,.")  # characters that lie on different keys on different keyboards
+_TYPED = frozenset("0123456789-+=?,.")  # characters whose keys differ between keyboards
 
 
 def combination(name: str, ctrl: bool = False, shift: bool = False, alt: bool = False, text: str = "") -> str:
-    """A key with its modifiers as this table writes it, like ``ctrl+shift+z``.
+    """A key with its modifiers in the form of this table, like ``ctrl+shift+z``.
 
     Args:
-        name: what pygame calls the key. The keypad's ``[5]`` is 5 and ``enter`` is ``return``.
-        text: what the key typed, if known: digits and signs count as what they are, wherever they lie.
+        name: pygame's name of the key. The keypad's ``[5]`` is 5 and ``enter`` is ``return``.
+        text: the character that the key typed, if known. Digits and signs go by this character, since their keys differ
+            between keyboards.
     """
     name = name.lower()
     if len(name) == 3 and name[0] == "[" and name[-1] == "]":
@@ -143,12 +144,12 @@ def combination(name: str, ctrl: bool = False, shift: bool = False, alt: bool = 
 
 
 def action_for(scene: str, key: str) -> Action | None:
-    """What a combination does in a scene; None if nothing."""
+    """The action of a combination in a scene; None if it has none."""
     return _TABLE.get((scene, key))
 
 
 def key_label(key: str) -> str:
-    """A combination as people read it: ``Ctrl+Shift+Z``, ``Page Up``, ``Enter``."""
+    """A combination as text for people: ``Ctrl+Shift+Z``, ``Page Up``, ``Enter``."""
     plus = key.endswith("++")
     parts = key.removesuffix("++").split("+") + (["+"] if plus else [])
     return "+".join(_LABELS.get(part, part.title()) for part in parts)

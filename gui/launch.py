@@ -1,4 +1,4 @@
-"""The game that the command line asks for."""
+"""Makes opponents and games from arguments of the command line."""
 
 from engine.board import Board
 from engine.errors import DraughtsError
@@ -16,14 +16,15 @@ _HUMANS = {"black": frozenset({Color.BLACK}), "white": frozenset({Color.WHITE}),
 def spec_of(
     text: str, simulations: int | None = None, seconds: float | None = None, backend: str = "auto"
 ) -> OpponentSpec:
-    """The opponent that a PLAYER of the command line names (see ``engine.players.parse_player``).
+    """The opponent for a PLAYER of the command line (see ``engine.players.parse_player``).
 
     Args:
-        simulations, backend: of a network, the first per move.
-        seconds: per move, where the opponent can be timed.
+        simulations: simulations per move of a network, unless ``text`` has its own.
+        seconds: seconds per move, for opponents that use time.
+        backend: backend of a network, unless ``text`` has its own.
 
     Raises:
-        PlayerSpecError, OpponentError: it is no player, or the values contradict each other or are out of range.
+        PlayerSpecError, OpponentError: the text is not a player, or values contradict each other or are out of range.
     """
     timing: dict[str, object] = {} if seconds is None else {"timed": True, "seconds": seconds}
     match parse_player(text):
@@ -48,11 +49,11 @@ def spec_of(
                 ponder=named.ponder,
                 **timing,
             )
-    raise OpponentError(f"{text}: such a player cannot be played against at the board")
+    raise OpponentError(f"{text}: this kind of player cannot be an opponent at the board")
 
 
 def plan_for(spec: OpponentSpec, side: str = "black", fen: str = START_FEN) -> GamePlan:
-    """A game of a person who plays ``side`` against an opponent; raises ``DraughtsError`` if it cannot be played."""
+    """The plan of a game in which a person plays ``side``; raises ``DraughtsError`` if the game cannot be played."""
     if side not in _HUMANS:
         raise OpponentError(f"side {side!r}: choose {', '.join(_HUMANS)}")
     board = Board(fen)

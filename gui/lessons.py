@@ -1,4 +1,4 @@
-"""Lessons: the rules move by move, then endings that are carried through. No pygame."""
+"""Lessons: the rules move by move, then endings to be played out. No pygame."""
 
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from .exercise import Exercise, Task
 
 
 class Steps(NamedTuple):
-    """Moves to be made as they are told: those of the learner, who begins, and the replies; in PDN."""
+    """Moves that the text of a lesson prescribes, in PDN: the learner's, who begins, and the replies."""
 
     fen: str
     line: str
@@ -26,14 +26,14 @@ class Steps(NamedTuple):
 
 
 class Lesson(NamedTuple):
-    """What is taught, in a few sentences that say what to do, and how it is practised."""
+    """A lesson: its title, its text, which says what to do, and its exercise."""
 
     title: str
     text: str
     task: Steps | Ending
 
     def exercise(self, tables: Tablebase) -> Exercise:
-        """The lesson to be done; the tables judge endings."""
+        """Makes the exercise of the lesson; the tables judge endings."""
         return Exercise(self.task.task()) if isinstance(self.task, Steps) else EndingExercise(self.task, tables)
 
 

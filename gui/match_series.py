@@ -1,4 +1,4 @@
-"""A match of two agents at the board: games in pairs, an opening twice with the colours swapped. No pygame."""
+"""A match of two agents at the board: pairs of games with the same opening and swapped colours. No pygame."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,17 +16,18 @@ from .plan import GamePlan
 if TYPE_CHECKING:
     from .controller import GameController
 
-PAUSE_S = 2.0  # between two games: the end of the one can be seen
+PAUSE_S = 2.0  # seconds between two games, so that the end of a game can be seen
 _BLACK_SCORES = {result: 0.5 if color is None else float(color is Color.BLACK) for color, result in RESULTS.items()}
 
 
 class MatchTools(NamedTuple):
-    """What matches of the command line have, handed in.
+    """Functions of the command line's matches, passed in by the caller.
 
     Attributes:
-        openings: of a text (``ballots``, ``random:3``), their number and a seed: boards with the opening's moves made.
-        elo: of pairs and single games, each one or two scores (0, 1/2, 1) of the first player: its Elo difference and
-            half of the 95 % interval.
+        openings: returns boards with the moves of openings made, from a text (``ballots``, ``random:3``), a number of
+            openings and a seed.
+        elo: returns the first player's Elo difference and half of its 95 % interval, from the scores (0, 1/2, 1) of
+            that player in each pair of games or single game.
     """
 
     openings: Callable[[str, int, int], Sequence[Board]]
@@ -34,23 +35,24 @@ class MatchTools(NamedTuple):
 
 
 class PlayedGame(NamedTuple):
-    """A game of a match, and the score of the first player: 0, 1/2 or 1."""
+    """A finished game of a match, and the score of the first player: 0, 1/2 or 1."""
 
     game: PdnGame
     score: float
 
 
 class MatchSeries:
-    """Plays one game after the other at the board, as long as nobody begins another game there.
+    """Plays one game after another at the board. It pauses while another game is played there.
 
     Args:
-        players: the first one has Black in the games with odd numbers.
-        games: how many.
-        openings: one for each pair of games; from the first one on again where there are fewer.
+        players: the two players; the first one has Black in the games with odd numbers.
+        games: number of games.
+        openings: one opening for each pair of games; used again from the first one on if there are too few.
+        tools: functions of matches.
 
     Attributes:
-        played: the games that are over.
-        stopped: no other game begins.
+        played: the finished games.
+        stopped: whether no further game is begun.
     """
 
     def __init__(
@@ -72,7 +74,7 @@ class MatchSeries:
         return self._game == controller.session.game
 
     def begin(self, controller: "GameController") -> None:
-        """Begins the next game, or the one that was left, anew."""
+        """Begins the next game. A game of the match that was left unfinished is begun again."""
         index = len(self.played)
         opening = self._openings[index // 2 % len(self._openings)]
         first = Color.BLACK if index % 2 == 0 else Color.WHITE
@@ -86,18 +88,18 @@ class MatchSeries:
         self._game, self._ended_at, self.stopped = controller.session.game, None, False
 
     def go_on(self, controller: "GameController") -> None:
-        """Goes on with the game at the board, or with the next one if that is over or another."""
+        """Continues the match with the game at the board or, if that is over or of no match, with the next game."""
         if self.at_board(controller) and self._ended_at is None:
             self.stopped = False
         else:
             self.begin(controller)
 
     def end(self) -> None:
-        """No more games than were played; the one at the board does not count."""
+        """Ends the match after the finished games; the game at the board does not count."""
         self.games = len(self.played)
 
     def follow(self, controller: "GameController", now: float) -> None:
-        """Takes in the game at the board once it is over, and begins the next one after a pause; asked every frame."""
+        """Adds the game at the board once it is over, and begins the next one after a pause; called every frame."""
         if not self.at_board(controller) or not controller.session.has_ended:
             return
         if self._ended_at is None and not self.over:
@@ -113,14 +115,14 @@ class MatchSeries:
     # --- the table
 
     def line(self) -> str:
-        """Which game it is, and the score of both players."""
+        """The number of the current game and the score of both players, in one line."""
         points = sum(one.score for one in self.played)
         number = min(len(self.played) + (self._ended_at is None), self.games)
         score = f"{points_text(points)} : {points_text(len(self.played) - points)}"
         return f"game {number} of {self.games}, {self.players[0].name} – {self.players[1].name} {score}"
 
     def summary(self) -> str:
-        """The first player's results, with Elo and its 95 % interval once there is a game."""
+        """The first player's results in one line, with Elo and its 95 % interval after the first game."""
         scores = [one.score for one in self.played]
         counts = " ".join(f"{sign}{scores.count(score)}" for sign, score in (("+", 1.0), ("=", 0.5), ("−", 0.0)))
         text = f"{self.players[0].label}: {points_text(sum(scores))} of {len(scores)} points ({counts})"
@@ -131,7 +133,7 @@ class MatchSeries:
         return f"{text}, Elo {elo:+.0f} ± {error:.0f}"
 
     def rows(self) -> list[str]:
-        """A line for each game that is over."""
+        """One line for each finished game."""
         return [
             f"{number}.  {one.game.headers['Black']} – {one.game.headers['White']}   {one.game.result}   "
             f"{(len(one.game.moves) + 1) // 2} moves"
@@ -139,13 +141,13 @@ class MatchSeries:
         ]
 
     def save(self, path: Path) -> None:
-        """Writes the games as PDN; raises ``StorageError``, also where there is such a file already."""
+        """Writes the games as PDN; raises ``StorageError``, also if the file exists already."""
         if path.exists():
             raise StorageError(None, f"{path} is there already: choose another name")
         atomic_write(path, "\n".join(format_game(one.game) for one in self.played).encode())
 
 
 def points_text(points: float) -> str:
-    """``2½``."""
+    """Points as text, such as ``2½``."""
     whole = "" if points == 0.5 else str(int(points))
     return whole + ("½" if points % 1 else "")

@@ -23,14 +23,14 @@ from .views.theme import Theme, mix
 if TYPE_CHECKING:
     from .app import App
 
-pygame_menu.sound.SOUND_INITIALIZED[0] = True  # menus are silent: they need not open the audio device
-FAULTS = (DraughtsError, OSError)  # what a menu says of itself: bad input, files
+pygame_menu.sound.SOUND_INITIALIZED[0] = True  # menus have no sounds, so pygame-menu need not open the audio device
+FAULTS = (DraughtsError, OSError)  # errors that a menu shows: bad input, files
 ON_OFF = (("off", False), ("on", True))  # items of a selector
 _MOUSE = (pygame.MOUSEMOTION, pygame.MOUSEBUTTONDOWN, pygame.MOUSEBUTTONUP, pygame.MOUSEWHEEL)
 
 
 def menu_theme(theme: Theme, unit: int) -> pygame_menu.Theme:
-    """Our colours and letters as a theme of pygame-menu."""
+    """A theme of pygame-menu with our colours and text sizes."""
     look = pygame_menu.Theme(
         background_color=(0, 0, 0, 0),
         title=False,
@@ -60,7 +60,7 @@ def menu_theme(theme: Theme, unit: int) -> pygame_menu.Theme:
 
 
 def forget_fonts() -> None:
-    """Fonts that pygame-menu keeps must not outlive the pygame that made them: using one crashes."""
+    """Clears pygame-menu's cache of fonts. Using a font after its pygame has ended would crash."""
     pygame_menu.font._cache.clear()
 
 
@@ -69,7 +69,7 @@ class MenuScene(Scene):
 
     name = "menu"
     title = ""
-    board = False  # show the game's board beside the menu
+    board = False  # whether to show the game's board beside the menu
 
     def __init__(self, app: "App") -> None:
         super().__init__(app)
@@ -86,13 +86,13 @@ class MenuScene(Scene):
         raise NotImplementedError
 
     def poll(self) -> None:
-        """Once a frame, while the menu is shown."""
+        """Called once per frame while the menu is shown."""
 
     def say(self, text: str, alarm: bool = False) -> None:
         self._foot, self._stale = (without_fen(text), alarm), True
 
     def attempt(self, action: Callable[[], object]) -> bool:
-        """Does something, or says why it cannot be done; True if it was done."""
+        """Calls ``action``; returns False and shows the error if it fails."""
         try:
             action()
         except FAULTS as error:
@@ -101,11 +101,11 @@ class MenuScene(Scene):
         return True
 
     def rebuild(self) -> None:
-        """The widgets depend on something that changed: they are made again."""
+        """Requests that the widgets are made again, because something they depend on has changed."""
         self._rebuild = True
 
     def leave(self) -> None:
-        """Back to where the menu was opened from, by Escape or its last button."""
+        """Goes back to the scene that opened the menu: for Escape and the last button."""
         self.app.go.back()
 
     def button(self, title: str, action: Callable[[], object], meaning: str = "") -> None:
@@ -113,19 +113,19 @@ class MenuScene(Scene):
         self.menu.add.button(title, action).set_attribute("meaning", meaning)
 
     def opener(self, page: Callable[..., Scene], **details: Any) -> Callable[[], None]:
-        """What opens another page, made with ``details``."""
+        """A function that opens another page, made with ``details``."""
         return lambda: self.app.go.show(partial(page, **details))
 
     def selector(
         self, title: str, items: Sequence[tuple[str, Any]], value: object, change: Callable[[Any], None], meaning: str
     ) -> Any:
-        """Adds a choice between ``items``, each a text and a value; ``change`` gets the value that is chosen."""
+        """Adds a choice between ``items``, each a text and a value; ``change`` is called with the chosen value."""
         default = next((index for index, item in enumerate(items) if item[1] == value), 0)
         widget = self.menu.add.selector(f"{title}: ", list(items), default=default, onchange=self.guard(change))
         return widget.set_attribute("meaning", meaning)
 
     def preference(self, title: str, items: Sequence[tuple[str, Any]], field: str, meaning: str = "") -> None:
-        """Adds a choice of the value of a preference; an unusual value of it can be chosen as well."""
+        """Adds a choice of a preference's value; a current value that is not in ``items`` is added to them."""
         now = getattr(self.app.preferences, field)
         if now not in [value for _, value in items]:
             items = [*items, (str(now), now)]
@@ -141,8 +141,8 @@ class MenuScene(Scene):
         return widget.set_attribute("meaning", meaning)
 
     def guard(self, function: Callable[[Any], None]) -> Callable[..., None]:
-        """``function`` of a widget's new value, as its ``onchange``; deaf while the menu is filled, when widgets report
-        the values they are given."""
+        """Wraps ``function`` as a widget's ``onchange``. It ignores calls while the menu is filled, since widgets
+        report their first values, too."""
 
         def changed(*values: Any) -> None:
             if not self._filling:
@@ -154,7 +154,7 @@ class MenuScene(Scene):
 
     def place(self) -> None:
         if self._updating:
-            self._rebuild = True  # not while a widget of this menu is at work
+            self._rebuild = True  # not now, while a widget of this menu is active
         else:
             self._build()
 
@@ -174,11 +174,11 @@ class MenuScene(Scene):
             position=(margin, head, False),
             center_content=False,
             joystick_enabled=False,
-            keyboard_ignore_nonphysical=False,  # a key let go of before its event is looked at counts
+            keyboard_ignore_nonphysical=False,  # a key counts even if it is released before its event is handled
             onclose=None,
         )
         self._filling = True
-        self.menu.disable_render()  # each widget would lay out all of them anew
+        self.menu.disable_render()  # otherwise each new widget would lay out all widgets again
         self.fill()
         self.menu.enable_render()
         self._filling = False
@@ -192,10 +192,10 @@ class MenuScene(Scene):
         self._stale = True
 
     def handle(self, event: pygame.event.Event) -> None:
-        self._events.append(event)  # they wait for ``update``, in their order
+        self._events.append(event)  # handled in ``update``, in their order
 
     def _take(self, event: pygame.event.Event) -> None:
-        """Gives an event to the menu, or to the window where it is a key of all menus."""
+        """Passes an event to the menu, or handles a key that works in all menus."""
         if self.question is not None:
             super().handle(event)
             self._stale = True
@@ -216,7 +216,7 @@ class MenuScene(Scene):
         if selected is not before:
             self._foot = ("", False)
             if event.type == pygame.MOUSEBUTTONDOWN and isinstance(selected, pygame_menu.widgets.RangeSlider):
-                selected.update([event])  # the click that selects it moves it, too
+                selected.update([event])  # the click that selects the slider also moves it
 
     def act(self, action: Action, event: pygame.event.Event) -> bool:
         return False
@@ -226,7 +226,7 @@ class MenuScene(Scene):
         for index, event in enumerate(events):
             self._take(event)
             self._rebuild_now()
-            if self.app.go.scene is not self:  # what was typed ahead is meant for the next scene
+            if self.app.go.scene is not self:  # later events are for the next scene
                 for later in events[index + 1 :]:
                     self.app.go.scene.handle(later)
                 return

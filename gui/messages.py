@@ -1,4 +1,4 @@
-"""Messages of a game to its players, of one line each. No pygame."""
+"""One-line messages of a game to its players. No pygame."""
 
 import re
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,18 +11,18 @@ if TYPE_CHECKING:
     from .controller import GameController
 
 
-_TEXT = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"  # as Python's repr writes one
+_TEXT = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"  # a string as written by Python's repr
 _QUOTED_FEN = re.compile(rf"FEN {_TEXT}: ")
 _WHERE = re.compile(r" in [BW]:[BW][K0-9,]*:[BW][K0-9,]*(?=[:;])")
 
 
 def without_fen(text: str) -> str:
-    """An error of the rules or of a file without the FEN in it: at the board, one sees the position."""
+    """Removes the FEN from an error message: at the board, the position can be seen."""
     return _WHERE.sub("", _QUOTED_FEN.sub("position: ", text))
 
 
 class Message(NamedTuple):
-    """What goes on, in one line; ``kind`` is ``calm``, ``busy``, ``warn`` or ``over``; ``progress`` 0 to 1 or None."""
+    """A message: ``kind`` is ``calm``, ``busy``, ``warn`` or ``over``; ``progress`` is 0 to 1 or None."""
 
     text: str
     kind: str = "calm"
@@ -30,12 +30,12 @@ class Message(NamedTuple):
     progress: float | None = None
 
 
-_PATIENCE_S = 0.5  # a player that takes longer to begin is mentioned
-_GETTING_READY = Message("Getting ready", "busy", "longer at the first start")  # which compiles the search
+_PATIENCE_S = 0.5  # seconds after which ``_GETTING_READY`` is shown
+_GETTING_READY = Message("Getting ready", "busy", "longer at the first start")  # the first start compiles the search
 
 
 def message_of(game: "GameController") -> Message:
-    """The line that matters most now: a refusal, news, the result, an offer, who moves."""
+    """The most important message: a refused input, a notice, the result, an offer, or whose turn it is."""
     session, entry = game.session, game.input
     if entry.message:
         return Message(entry.message, "warn")
@@ -63,7 +63,7 @@ def message_of(game: "GameController") -> Message:
 
 
 def _about_position(game: "GameController") -> str:
-    """What is said of the last move; else where in the game, and in which of its lines, the position stands."""
+    """The comment on the last move, or else the position's number in its line and the alternatives to the last move."""
     session = game.session
     comment = session.annotation()[1]
     where = f"position {session.ply} of {len(session.nodes)}" + ("" if session.on_main_line else " of a variation")
@@ -82,7 +82,7 @@ def _thinking(game: "GameController", turn: Color) -> Message:
 
 
 def _getting_ready(game: "GameController") -> bool:
-    """Whether one has to wait for a player that is not there or has not begun to count; engines need not count."""
+    """Whether a player is still being made or has not begun to search. Engines need not report counts."""
     snapshot = game.thinker.snapshot
     agent = game.agents[game.session.board.turn].kind if game.thinking == "play" else game.adviser().kind
     waits = snapshot is not None and snapshot.busy and not snapshot.count and agent not in ("random", "external")

@@ -1,7 +1,7 @@
-"""Entering a move: by click and click, by drag, by one click, by keys, or typed. Knows no pygame and draws nothing.
+"""Entering a move: by two clicks, by dragging, by one click, by keys, or typed. No pygame, no drawing.
 
-``MoveInput`` is a state machine whose attributes the views read. Its events return the ``Move`` to be made once one is
-complete; the caller makes it and hands the new position in with ``set_board``.
+``MoveInput`` is a state machine whose attributes the views read. Its event methods return a ``Move`` once one is
+complete. The caller makes it and passes the new position to ``set_board``.
 """
 
 import re
@@ -24,20 +24,21 @@ class MoveInput:
     """The state of a move being entered by the sides ``colors`` on a copy of ``board``.
 
     Attributes:
-        one_click: a click on a piece with one legal move, or on an empty square where one move ends, plays it. A
-            second click on that piece or its target, as of who expects to need two, plays nothing more.
-        auto_complete: a multi-jump is finished as soon as one move is left; otherwise every square is entered.
-        path: squares stood on so far, ``selected`` first; () if nothing is selected.
-        jumped: pieces that the partial path takes.
+        one_click: whether a click on a piece with only one legal move, or on an empty square where only one move ends,
+            plays the move. A second click on that piece or its target, by a user who expects to need two, does nothing.
+        auto_complete: whether a capture of several pieces is finished as soon as only one move is left; otherwise every
+            square must be entered.
+        path: squares entered so far, ``selected`` first; () if nothing is selected.
+        jumped: squares of the pieces that ``path`` captures.
         targets: squares that can be entered next.
-        finals: ends of the moves that go on from ``path``; entering one works where it fits one move.
-        movable: pieces with a legal move; empty when it is not ``colors``' turn or the game is over.
-        must_capture: whether the movable pieces have to capture.
-        hovered, hover_targets: square under the pointer, and what the piece there could enter next.
+        finals: last squares of the moves that begin with ``path``; one can be entered if it belongs to only one move.
+        movable: squares of pieces with a legal move; empty if it is not the turn of ``colors`` or the game is over.
+        must_capture: whether the movable pieces must capture.
+        hovered, hover_targets: square under the pointer, and squares that the piece there could enter next.
         cursor: square of the keyboard's cursor, or None while the mouse is used.
-        dragging: whether the selected piece is being carried.
-        typed: a move being typed.
-        message: why the last try was refused, "" if it was not.
+        dragging: whether the selected piece is being dragged.
+        typed: text of a move being typed.
+        message: why the last input was refused; "" if it was not.
     """
 
     def __init__(
@@ -48,8 +49,8 @@ class MoveInput:
         one_click: bool = False,
         auto_complete: bool = True,
     ) -> None:
-        self._spent: frozenset[int] = frozenset()  # squares that a second click for the last move may be on
-        self._again = False  # the press under way is such a second click
+        self._spent: frozenset[int] = frozenset()  # squares where a click is the second click of the last move
+        self._again = False  # whether the current press is such a second click
         self.one_click, self.auto_complete = one_click, auto_complete
         self.flipped = False
         self.hovered: int | None = None
@@ -57,17 +58,17 @@ class MoveInput:
         self.set_board(board, colors)
 
     def set_board(self, board: Board, colors: Iterable[Color] | None = None, closed: str = "") -> None:
-        """Takes a new position (and other sides) and forgets what was entered; ``closed``: why nothing can be entered
-        though the rules allow it, like a resignation, or ""."""
+        """Sets a new position (and sides) and drops the current input. ``closed``: why no move can be entered although
+        the rules allow one, such as a resignation; else ""."""
         self.board = board.copy()
         self._closed = closed
         if colors is not None:
             self.colors = frozenset(colors)
         self.message = self.typed = ""
-        self._pressed: int | None = None  # square where the button went down
-        self._grip: int | None = None  # where the piece lies that can be carried from there
-        self._kept: tuple[int, ...] = ()  # the path when the button went down
-        self._fresh = False  # the press under way selected its piece, so releasing it there is a first click
+        self._pressed: int | None = None  # square where the button was pressed
+        self._grip: int | None = None  # square of the piece that can be dragged from there
+        self._kept: tuple[int, ...] = ()  # the path when the button was pressed
+        self._fresh = False  # the current press has selected its piece, so a release there is a first click
         self.dragging = False
         active = not closed and self.board.turn in self.colors and self.board.outcome() is None
         self._legal: list[LegalMove] = self.board.legal_paths() if active else []
@@ -78,14 +79,14 @@ class MoveInput:
         self.hover(self.hovered)
 
     def press(self, square: int | None) -> Move | None:
-        """The button goes down on a square (None: off the dark squares)."""
+        """The mouse button is pressed on a square (None: not on a dark square)."""
         self.message = self.typed = ""
         self.cursor = None
         self._again, self._spent = square in self._spent, frozenset()
         return self._press(square)
 
     def drag(self, square: int | None) -> None:
-        """The pointer moves with the button held: squares of a jump that it crosses are entered."""
+        """The pointer moves with the button held; squares of a capture that it crosses are entered."""
         self.hovered = square
         if self._pressed is None or self._pressed != self._grip:
             return
@@ -96,7 +97,7 @@ class MoveInput:
             self._set_path((*self.path, square))
 
     def release(self, square: int | None) -> Move | None:
-        """The button goes up on a square."""
+        """The mouse button is released on a square."""
         pressed, self._pressed = self._pressed, None
         fresh, self._fresh = self._fresh, False
         self.hovered = square
@@ -122,13 +123,13 @@ class MoveInput:
         return self.press(square) or self.release(square)
 
     def hover(self, square: int | None) -> None:
-        """The pointer moves with the button up."""
+        """The pointer moves without a button held."""
         self.hovered = square
         nexts = (legal.move.path[1] for legal in self._legal if legal.move.start == square and not self.path)
         self.hover_targets = frozenset(nexts)
 
     def move_cursor(self, direction: str) -> None:
-        """Moves the keyboard's cursor ``left``, ``right``, ``up`` or ``down`` on the screen; at first only shows it."""
+        """Moves the keyboard's cursor ``left``, ``right``, ``up`` or ``down`` on the screen, or shows it."""
         if self.cursor is None:
             self.cursor = self._first_cursor()
         else:
@@ -156,7 +157,7 @@ class MoveInput:
         return move
 
     def type_text(self, text: str) -> None:
-        """Adds characters to the typed move; what no move holds is left out."""
+        """Adds characters to the typed move; characters that cannot be part of a move are ignored."""
         self.message = ""
         allowed = "".join(character for character in text.lower() if character in _TYPEABLE)
         self.typed = (self.typed + allowed)[:_LONGEST_TYPED]
@@ -165,7 +166,7 @@ class MoveInput:
         self.typed = self.typed[:-1]
 
     def enter_text(self, text: str) -> Move | None:
-        """A whole move in the short or the long form of PDN."""
+        """Enters a whole move in the short or the long form of PDN."""
         self.cancel()
         self.message = ""
         if not self._legal:
@@ -178,7 +179,7 @@ class MoveInput:
             return None
 
     def cancel(self) -> bool:
-        """Drops what is typed, selected or carried; False if there was nothing."""
+        """Drops the typed text and the selection; returns False if there was nothing."""
         had = bool(self.path or self.typed)
         self.message = self.typed = ""
         self._pressed, self._fresh, self.dragging = None, False, False
@@ -200,7 +201,7 @@ class MoveInput:
         return [legal for legal in self._legal if legal.move.path[: len(self.path)] == self.path]
 
     def _goes_on_through(self, square: int) -> bool:
-        """Whether a jump that enters ``square`` next does not end there."""
+        """Whether a capture that enters ``square`` next goes on from there."""
         place = len(self.path)
         paths = (legal.move.path for legal in self._candidates())
         return any(path[place] == square and len(path) > place + 1 for path in paths)
@@ -221,7 +222,7 @@ class MoveInput:
             self._set_path((square,))
             self._fresh, self._grip, self._kept = True, square, self.path
         elif self.path and square in (self.path[0], self.path[-1]):
-            return None  # a second click on the piece: ``release`` knows whether it is dragged
+            return None  # a second click on the piece: ``release`` decides whether it was dragged
         elif self.path and (square not in self._pieces or self._pieces[square][0] is not self.board.turn):
             self.message = self._why_not_target(square)
         elif square in self._pieces:
@@ -230,13 +231,13 @@ class MoveInput:
         return None
 
     def _reaches(self, square: int) -> bool:
-        """Whether a move goes on from ``path`` over or to ``square``. The start counts only as the very next square."""
+        """Whether a move that begins with ``path`` enters ``square``. The start square counts only as the next one."""
         if not self.path or square == self.path[0]:
             return square in self.targets
         return any(square in legal.move.path[len(self.path) :] for legal in self._candidates())
 
     def _step_to(self, square: int) -> Move | None:
-        """Goes on along the candidates to ``square``: the next square, a later one, or an end."""
+        """Extends the path to ``square``, which may be the next square of a candidate or a later one."""
         candidates, place = self._candidates(), len(self.path)
         if square in self.targets:
             prefixes = {(*self.path, square)}
@@ -254,13 +255,13 @@ class MoveInput:
         return self._settle()
 
     def _settle(self) -> Move | None:
-        """The move, if the path is whole or (with ``auto_complete``) only one is left."""
+        """The move, if the path is complete or (with ``auto_complete``) only one move is left; else None."""
         candidates = self._candidates()
         whole = [legal for legal in candidates if legal.move.path == self.path]
         return self._only(whole or (candidates if self.auto_complete else []))
 
     def _only(self, candidates: list[LegalMove]) -> Move | None:
-        """The move, if all these paths are one."""
+        """The move, if all these paths belong to the same one; else None."""
         moves = [legal.move for legal in candidates]
         return self._finish(moves[0]) if len(set(moves)) == 1 else None
 
@@ -269,7 +270,7 @@ class MoveInput:
         return move
 
     def _drop(self, square: int | None) -> Move | None:
-        """The carried piece is let go on a square."""
+        """The dragged piece is dropped on a square."""
         self.dragging = False
         dragged = self.path
         if square is not None and square == dragged[-1] and dragged != self._kept:
@@ -308,7 +309,7 @@ class MoveInput:
         return f"the game is over: {outcome.termination.value}" if outcome else f"it is {self.board.turn}'s move"
 
     def _why_text(self, text: str) -> str:
-        """Why no legal move is written so; "" if none at all is."""
+        """Why a text is not a legal move; "" if it does not look like a move at all."""
         if not MOVE_TEXT.fullmatch(text):
             return ""
         squares = [int(number) for number in re.split("[-x:]", text)]

@@ -1,15 +1,15 @@
-"""Why a move is refused, in one line that helps the player."""
+"""Explains in one line why a move is refused."""
 
 from engine.board import Board
 from engine.fen import Color, Piece
 
 from .squares import row_column, square_between
 
-_SHOWN = 3  # captures that a message names
+_SHOWN = 3  # most captures that a message names
 
 
 def capture_message(board: Board) -> str:
-    """``you must capture: 15x22 or 18x25``."""
+    """The message that the side to move must capture: ``you must capture: 15x22 or 18x25``."""
     moves = sorted(board.legal_moves, key=lambda move: (move.start, move.end, move.path))
     captures = [board.pdn(move) for move in moves]
     if len(captures) > _SHOWN:
@@ -18,7 +18,7 @@ def capture_message(board: Board) -> str:
 
 
 def why_no_game(board: Board) -> list[str]:
-    """Why nobody can play from a position: a side without pieces, or no move to begin with; [] if one can."""
+    """Why no game can begin at a position: a side has no pieces, or there is no legal move; [] if one can."""
     colors = {color for color, _ in board.piece_map().values()}
     missing = [f"{color} has no pieces" for color in Color if color not in colors]
     if missing or board.legal_moves:
@@ -60,7 +60,7 @@ def why_not(board: Board, start: int, end: int) -> str:
 
 
 def _why_not_geometry(pieces: dict[int, Piece], start: int, end: int) -> str:
-    """Why a piece cannot go to an empty square where nothing can be captured."""
+    """Why a piece cannot move to an empty square, if it is not a capture."""
     color, king = pieces[start]
     (row, column), (end_row, end_column) = row_column(start), row_column(end)
     ahead = (end_row - row) * (1 if color is Color.BLACK else -1)

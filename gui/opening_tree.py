@@ -1,5 +1,4 @@
-"""The moves of a position in games that are at hand: a line of play to click through, and what became of each move.
-No pygame."""
+"""A line of play to click through, with the moves of each position and their results in games. No pygame."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,9 +12,9 @@ from .snapshot import MoveRow, Snapshot
 
 
 class TreeRow(NamedTuple):
-    """A legal move, the games in which it was made, and what a search thinks of it (None where it has not said).
+    """A legal move, the games in which it was made, and a search's result for it (None if unknown).
 
-    Moves that lead to the same position are one row.
+    Moves that lead to the same position share one row.
     """
 
     move: Move
@@ -25,11 +24,11 @@ class TreeRow(NamedTuple):
 
 
 class OpeningTree:
-    """A line of play that can be gone through and left anywhere.
+    """A line of play with a cursor, from which one can turn off at any position.
 
     Attributes:
-        boards: the start, and the position after every move of the line.
-        ply: the cursor.
+        boards: the start position, and the position after every move of the line.
+        ply: position of the cursor.
     """
 
     def __init__(self, boards: Sequence[Board], ply: int) -> None:
@@ -44,7 +43,7 @@ class OpeningTree:
 
     @property
     def key(self) -> int:
-        """Of the position at the cursor, see ``engine.position_keys``."""
+        """Key of the position at the cursor, see ``engine.position_keys``."""
         return self._keys[self.ply]
 
     @property
@@ -54,15 +53,15 @@ class OpeningTree:
 
     @property
     def opening(self) -> str:
-        """Name and ballot of the line up to the cursor; "" where it has none."""
+        """Name and ballot of the line up to the cursor; "" if it has none."""
         return opening_of(self._keys[: self.ply + 1])
 
     def go_to(self, ply: int) -> None:
-        """Puts the cursor behind the first ``ply`` moves, or as near as there are moves."""
+        """Puts the cursor after the first ``ply`` moves, limited to the line."""
         self.ply = min(max(0, ply), len(self.boards) - 1)
 
     def play(self, move: Move) -> None:
-        """Makes a move at the cursor; where the line goes on differently, the rest of it is dropped.
+        """Makes a move at the cursor. If the line continues differently, its rest is dropped.
 
         Raises:
             IllegalMoveError: the move is not legal.
@@ -75,11 +74,11 @@ class OpeningTree:
         self.ply = following
 
     def rows(self, played: Sequence[Played], snapshot: Snapshot | None) -> tuple[TreeRow, ...]:
-        """The legal moves: those of the most games first, then those that the search prefers.
+        """The legal moves, sorted by number of games, then by preference of the search.
 
         Args:
-            played: in the position at the cursor.
-            snapshot: of a search; one of another position says nothing.
+            played: moves played in the position at the cursor.
+            snapshot: snapshot of a search; ignored if it is of another position.
         """
         board = self.board
         counts = {one.after: one for one in played}
@@ -96,7 +95,7 @@ class OpeningTree:
 
 
 def gathered(libraries: Sequence[GameLibrary], key: int) -> list[Played]:
-    """What was played in a position in several libraries taken together, in no order; raises ``StorageError``."""
+    """The moves played in a position, summed over several libraries, in no order; raises ``StorageError``."""
     sums: dict[int, Played] = {}
     for library in libraries:
         for one in library.played(key):

@@ -1,4 +1,4 @@
-"""Opponents: what each is, how strong, and how it is made."""
+"""Opponents: their kinds, their strength, and how they are made."""
 
 import math
 import re
@@ -39,12 +39,12 @@ KIND_NAMES: dict[Kind, str] = {
     "external": "external engine",
 }
 SHIPPED_NAME = "Crownhead"
-USUAL_LEVEL = "casual"  # where nobody has chosen one
+USUAL_LEVEL = "casual"  # default level
 _INTERPRETERS = re.compile(r"(python|pypy)[0-9.]*|node|perl|ruby|java|mono|dotnet|wine|env|sh|bash", re.IGNORECASE)
 _SUFFIX = re.compile(r"\.(py|js|pl|rb|jar|exe|dll|sh)$", re.IGNORECASE)
 _ADVISER_S = 0.5  # seconds for a hint, and for each position of a report
 _SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0)
-_AMOUNTS: dict[Kind, tuple[tuple[int, ...], str, str]] = {  # stops of the slider, the unit for one and for more
+_AMOUNTS: dict[Kind, tuple[tuple[int, ...], str, str]] = {  # stops of the slider, unit in singular and plural
     "network": (
         (1, 10, 25, 50, 100, 200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 51_200),
         "simulation",
@@ -55,33 +55,33 @@ _AMOUNTS: dict[Kind, tuple[tuple[int, ...], str, str]] = {  # stops of the slide
 }
 
 GAME_SEARCH = BOARD_SEARCH.model_copy(update={"noise_fraction": 0.0, "temperature": 0.5, "temperature_plies": 12})
-"""The search of an opponent at the board. Its games vary by the first moves, among those that it looks at much."""
+"""Settings of an opponent's search. Its games vary in the first moves, which are drawn by visits."""
 
 
 class OpponentError(DraughtsError):
-    """An opponent that cannot be: settings that contradict each other, or a kind that is not to be had here."""
+    """An opponent is not possible: its settings contradict each other, or its kind is not available here."""
 
 
 class OpponentSpec(BaseModel):
-    """Everything that decides how an opponent plays; can be stored as JSON. Settings that are gone are passed over."""
+    """All settings of an opponent; can be stored as JSON. Settings of the search that no longer exist are ignored."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     kind: Kind = Field("network", description="what plays")
-    level: str = Field(USUAL_LEVEL, max_length=40, description="level with a name: which")
-    checkpoint: str | None = Field(None, description="network: its folder; none is the shipped network")
+    level: str = Field(USUAL_LEVEL, max_length=40, description="name of the level")
+    checkpoint: str | None = Field(None, description="network: its folder; null for the shipped network")
     command: str | None = Field(None, description="external engine: the command that starts it")
-    timed: bool = Field(False, description="strength is seconds per move, not an amount of search")
-    seconds: float = Field(1.0, ge=0.05, le=600, description="per move, where strength is seconds")
+    timed: bool = Field(False, description="whether strength is seconds per move, not an amount of search")
+    seconds: float = Field(1.0, ge=0.05, le=600, description="seconds per move, if strength is given in seconds")
     rollouts: int = Field(1000, ge=1, le=MAX_ROLLOUTS, description="roll-outs per move")
     depth: int = Field(8, ge=1, le=MAX_DEPTH, description="plies that alpha-beta searches")
     search: Annotated[SearchConfig, BeforeValidator(present_search)] = Field(
         GAME_SEARCH, description="network: settings of its search"
     )
-    vary: bool = Field(True, description="network: games vary, by the noise and the temperature of its search")
-    ponder: bool = Field(False, description="network: searches on while the other side thinks")
+    vary: bool = Field(True, description="network: use the noise and the temperature of its search, so that games vary")
+    ponder: bool = Field(False, description="network: searches while the other side thinks")
     backend: Annotated[BackendName, BeforeValidator(present_backend)] = Field(
-        "auto", description="network: what computes it"
+        "auto", description="network: backend that computes it"
     )
 
     @model_validator(mode="after")
@@ -93,7 +93,7 @@ class OpponentSpec(BaseModel):
         return self
 
     def changed(self, **changes: object) -> "OpponentSpec":
-        """A copy with other values; raises ``OpponentError`` if one is out of range or contradicts another."""
+        """A copy with changed values; raises ``OpponentError`` if one is out of range or contradicts another."""
         try:
             return OpponentSpec.model_validate({**dict(self), **changes})
         except ValidationError as error:
@@ -104,7 +104,7 @@ class OpponentSpec(BaseModel):
 
     @property
     def player(self) -> PlayerSpec:
-        """The player that it is; of a network without what ``search`` says."""
+        """The player's specification; for a network without the settings of ``search``."""
         match self.kind:
             case "level":
                 return at_level(level_named(self.level))
@@ -121,12 +121,12 @@ class OpponentSpec(BaseModel):
 
     @property
     def by_time(self) -> bool:
-        """Whether its strength is seconds per move."""
+        """Whether the strength is given in seconds per move."""
         return self.kind == "external" or (self.timed and self.kind not in ("random", "level"))
 
     @property
     def amount(self) -> int | float:
-        """Strength in seconds, simulations, roll-outs or plies; 0 where there is none to set."""
+        """Strength in seconds, simulations, roll-outs or plies; 0 if it cannot be set."""
         if self.by_time:
             return self.seconds
         amounts = {"network": self.search.num_simulations, "rollout": self.rollouts, "alphabeta": self.depth}
@@ -134,7 +134,7 @@ class OpponentSpec(BaseModel):
 
     @property
     def name(self) -> str:
-        """Short, for the players' names of a game."""
+        """Short name, for the player tags of a game."""
         if self.kind == "level":
             return level_named(self.level).title
         if self.kind == "network":
@@ -151,12 +151,12 @@ class OpponentSpec(BaseModel):
 
 
 def adviser_of(kinds: Sequence[str]) -> OpponentSpec:
-    """The player that gives hints, analyses and reports: the champion, or alpha-beta where there are no networks."""
+    """The player for hints, analyses and reports: the champion, or alpha-beta if there are no networks."""
     return OpponentSpec(kind="network" if "network" in kinds else "alphabeta", timed=True, seconds=_ADVISER_S)
 
 
 def _engine_name(command: str) -> str:
-    """What an engine is called until it says so itself: its program, or what an interpreter is told to run."""
+    """Name of an engine before it tells its own: its program, or the script that an interpreter runs."""
     try:
         words = shlex.split(command)
     except ValueError:
@@ -168,7 +168,7 @@ def _engine_name(command: str) -> str:
 
 
 def strength_steps(spec: OpponentSpec) -> tuple[int | float, ...]:
-    """The stops of the strength slider, weakest first; none where there is nothing to set."""
+    """The stops of the strength slider, weakest first; () if the strength cannot be set."""
     if spec.kind == "level":
         return tuple(range(1, len(LEVELS) + 1))
     if spec.by_time:
@@ -177,7 +177,7 @@ def strength_steps(spec: OpponentSpec) -> tuple[int | float, ...]:
 
 
 def strength_position(spec: OpponentSpec) -> int:
-    """Index of the stop that is nearest to the strength, by ratio; 0 where there is none."""
+    """Index of the stop nearest to the strength, by ratio; 0 if there are no stops."""
     if spec.kind == "level":
         return LEVELS.index(level_named(spec.level))
     steps = strength_steps(spec)
@@ -186,7 +186,7 @@ def strength_position(spec: OpponentSpec) -> int:
 
 
 def with_strength(spec: OpponentSpec, position: int) -> OpponentSpec:
-    """The opponent at a stop of the slider; positions outside it count as its ends."""
+    """The opponent with the strength of a stop of the slider; ``position`` is limited to the slider."""
     steps = strength_steps(spec)
     if not steps:
         return spec
@@ -202,7 +202,7 @@ def with_strength(spec: OpponentSpec, position: int) -> OpponentSpec:
 
 
 def strength_text(spec: OpponentSpec) -> str:
-    """The strength in words, such as ``400 simulations``; empty where there is none to set."""
+    """The strength in words, such as ``400 simulations``; "" if it cannot be set."""
     if spec.by_time:
         return f"{spec.seconds:g} s"
     if spec.kind == "level":
@@ -214,12 +214,12 @@ def strength_text(spec: OpponentSpec) -> str:
 
 
 def level_text(level: Level) -> str:
-    """Where a level stands, ``level 4 of 17, Elo 320``; the first has Elo 0."""
+    """A level's rank and rating, such as ``level 4 of 19, Elo 340``; the first level has Elo 0."""
     return f"level {LEVELS.index(level) + 1} of {len(LEVELS)}, Elo {level.elo}"
 
 
 class CheckpointEntry(NamedTuple):
-    """A network to choose from: rating and half of its 95 % interval are None where it has none."""
+    """A network to choose from; Elo and half of its 95 % interval are None if it has no rating."""
 
     name: str
     folder: str
@@ -235,17 +235,17 @@ class CheckpointEntry(NamedTuple):
         return f"{self.name} — Elo {self.elo:.0f}{spread}"
 
 
-# Makes the player of a spec; may take seconds, and raises a ValueError of one line if it cannot. Where the spec goes by
-# time, the player must be able to search for ``spec.seconds``.
+# Makes the player of a spec. May take seconds; raises a ValueError of one line if it fails. If ``spec.by_time``, the
+# player must be able to search for ``spec.seconds``.
 PlayerFactory = Callable[[OpponentSpec], Player]
 
 
 class Opponents:
-    """Makes opponents; what needs other packages is handed in.
+    """Makes opponents. Functions that need other packages are passed in.
 
     Args:
-        network, external: make players of these kinds, not in the window's thread; without them there are none.
-        find_checkpoints: the networks at hand.
+        network, external: make players of these kinds, outside the window's thread; None: there are no such players.
+        find_checkpoints: returns the available networks.
     """
 
     def __init__(
@@ -266,14 +266,14 @@ class Opponents:
         return tuple(kind for kind in KIND_NAMES if kind in self._factories)
 
     def checkpoints(self) -> tuple[CheckpointEntry, ...]:
-        """The networks at hand, strongest first, the unrated ones last by name. Reads files."""
+        """The available networks, strongest first, then those without a rating by name. Reads files."""
         entries = self._find_checkpoints()
         return tuple(sorted(entries, key=lambda entry: (entry.elo is None, -(entry.elo or 0.0), entry.name)))
 
     def make(self, spec: OpponentSpec) -> Player:
-        """The player of a spec; may take seconds. Raises ``PlayerError`` or another ``ValueError`` if there is none."""
+        """Makes the player of a spec; may take seconds. Raises ``PlayerError`` or another ``ValueError``."""
         if spec.kind not in self._factories:
-            raise PlayerError(f"{KIND_NAMES[spec.kind]}: no such opponent here; choose {', '.join(self.kinds)}")
+            raise PlayerError(f"{KIND_NAMES[spec.kind]}: not available here; choose {', '.join(self.kinds)}")
         return self._factories[spec.kind](spec)
 
 

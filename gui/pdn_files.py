@@ -1,4 +1,4 @@
-"""PDN files for the window: reading, listing many games without replaying them, clocks."""
+"""PDN files for the window: reading, listing many games without playing through them, clocks."""
 
 import re
 from collections.abc import Iterable
@@ -15,22 +15,22 @@ _CLOCK = re.compile(r"\[%clk [^\]]*\]\s*")
 
 
 def one_line(text: str) -> str:
-    """The text as one line that can be written."""
+    """The text as one line, see ``clean``."""
     return " ".join(clean(text).split())
 
 
 def clean(text: str) -> str:
-    """The text without a byte order mark, and with question marks for what no encoding can write."""
+    """The text without a byte order mark; characters that UTF-8 cannot encode become question marks."""
     return text.removeprefix("\ufeff").encode("utf-8", "replace").decode("utf-8")
 
 
 def fen_of(text: str) -> str:
-    """A FEN as people write or paste it, with spaces and small letters, as the rules' code reads it."""
+    """Normalises a FEN that was typed or pasted: without white space, in capital letters."""
     return "".join(text.split()).upper()
 
 
 def note_clock(node: PdnNode, seconds: float | None) -> None:
-    """Notes the seconds left to a player as ``[%clk 0:04:58.3]``, in place of an older note; None notes nothing."""
+    """Writes the seconds left as the comment ``[%clk 0:04:58.3]``, in place of an older one; does nothing for None."""
     if seconds is None:
         return
     tenths = max(0, round(seconds * 10))
@@ -49,18 +49,18 @@ def without_commands(comment: str) -> str:
 
 
 def title_of(game: PdnGame) -> str:
-    """``A - B, 1-0, 43 moves``: a game in a list."""
+    """Title of a game in a list: ``A - B, 1-0, 43 moves``."""
     return title_from(game.headers, game.result, len(game.moves))
 
 
 class PdnGames:
-    """The games of a PDN text: titles at once, each game played through only when it is asked for.
+    """The games of a PDN text. Titles are read at once; a game is only played through in ``game``.
 
-    A text of 4 MB takes about a second: the window makes this object in a thread.
+    A text of 4 MB takes about a second, so the window makes this object in a thread.
 
     Attributes:
-        titles: see ``title_of``.
-        plies: of the main lines, as they are written.
+        titles: titles of the games, see ``title_of``.
+        plies: numbers of plies of the main lines as written, without a check of the moves.
     """
 
     def __init__(self, text: str) -> None:
@@ -76,7 +76,7 @@ class PdnGames:
                 self._starts.append((tokens[0].line, tokens[0].column))
 
     def game(self, number: int) -> PdnGame:
-        """Game ``number``, from 1; raises ``PdnError`` of one line if something is wrong with it or there is none."""
+        """Reads game ``number`` (from 1); raises ``PdnError`` of one line if it is not valid or does not exist."""
         if not 1 <= number <= len(self.titles):
             count = len(self.titles)
             raise PdnError(f"there is no game {number}: the text holds {count or 'no'} game{'' if count == 1 else 's'}")
@@ -85,7 +85,7 @@ class PdnGames:
 
 
 def title_from(headers: dict[str, str], result: str, plies: int) -> str:
-    """``title_of`` by tags, result and length."""
+    """``title_of`` from tags, result and number of plies."""
     who = " - ".join(one_line(headers.get(str(color), "")) or str(color) for color in Color)
     if "Black" not in headers and "White" not in headers:
         who = one_line(headers.get("Event", "")) or who
@@ -94,7 +94,7 @@ def title_from(headers: dict[str, str], result: str, plies: int) -> str:
 
 
 def facts_of(tokens: list[Token]) -> tuple[dict[str, str], list[str]]:
-    """Tags and main line of a game, ``Result`` in its new form (``*`` where there is none); nothing is played."""
+    """Tags and main line of a game, moves unchecked. ``Result`` is in its new form, ``*`` if there is none."""
     headers, moves, depth = {"Result": "*"}, [], 0
     for token in tokens:
         if token.kind == "tag":
@@ -109,17 +109,21 @@ def facts_of(tokens: list[Token]) -> tuple[dict[str, str], list[str]]:
 
 
 def is_game(tokens: list[Token]) -> bool:
-    """Whether there is more than remarks and results given twice."""
+    """Whether the tokens contain more than comments and results."""
     return any(token.kind not in ("comment", "result", "end", "star") for token in tokens)
 
 
 def game_at(lines: Iterable[str], line: int, column: int) -> PdnGame:
-    """Reads the game that begins in the first of ``lines``, which is line ``line`` of its file, at a column from 1.
+    """Reads the game that begins in the first of ``lines``.
+
+    Args:
+        lines: the lines from the game's first one on.
+        line, column: position of the game's first token in the file, both from 1.
 
     Raises:
-        PdnError: something is wrong with it; the line named is that of the file.
+        PdnError: the game is not valid; the message has the line number of the file.
     """
     rest = iter(lines)
     first = " " * (column - 1) + next(rest, "")[column - 1 :]
-    # Empty lines in front keep the line numbers of errors.
+    # Empty lines in front give errors the right line numbers.
     return read_game(chain(repeat("\n", line - 1), [first], rest))

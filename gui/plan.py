@@ -9,17 +9,17 @@ from engine.players.time_control import TimeControl
 from .opponents import OpponentSpec
 
 BOTH = frozenset(Color)
-PERSON = "Human"  # the name of people in games
+PERSON = "Human"  # name of people in games
 
 
 class PlayerNames:
-    """What games call their players: people all alike, engines as they call themselves once they have said it."""
+    """Names of players in games: people all have the same name; engines the one they tell, once it is known."""
 
     def __init__(self) -> None:
         self._titles: dict[OpponentSpec, str] = {}
 
     def learn(self, spec: OpponentSpec, title: str) -> bool:
-        """Notes what an agent calls itself; False if that is no news."""
+        """Notes the name that an agent has told; returns False if it was known."""
         new = title not in (spec.name, self._titles.get(spec))
         if new:
             self._titles[spec] = title
@@ -31,11 +31,13 @@ class PlayerNames:
 
 
 class GamePlan(NamedTuple):
-    """What the menu decides before a game.
+    """Settings of a game before it begins.
 
     Attributes:
-        agents: who plays a colour where no person (``humans``) does, and who gives hints and analyses.
-        fen, opening: the position to start from and PDN moves made there at once.
+        humans: sides that people play.
+        agents: agent of each side, which plays it if no person does.
+        fen, opening: start position, and PDN moves that are made at once.
+        control: time control.
     """
 
     humans: frozenset[Color] = frozenset({Color.BLACK})

@@ -1,4 +1,4 @@
-"""Setting up a position: placing and taking away pieces, and whether it can be played."""
+"""Setting up a position: adding and removing pieces, and checking whether it can be played."""
 
 from engine.board import Board
 from engine.errors import FenError
@@ -14,11 +14,11 @@ class PositionSetup:
 
     Attributes:
         pieces: PDN number → piece.
-        tool: what a click puts down; None takes away.
-        problems: why the position cannot be played; empty if it can.
-        warnings: why it would make no game, though it can be played.
+        tool: piece that a click places; None removes pieces.
+        problems: why the position is not allowed; empty if it is.
+        warnings: why no game can begin at the position, though it is allowed.
         cursor: square of the keyboard's cursor.
-        flipped: whether Black stands at the bottom, for the arrow keys.
+        flipped: whether Black is at the bottom, for the arrow keys.
     """
 
     def __init__(self, fen: str = START_FEN) -> None:
@@ -28,7 +28,7 @@ class PositionSetup:
         self.load_fen(fen)
 
     def load_fen(self, text: str) -> None:
-        """Takes a position over; raises ``FenError``, and then all is as it was."""
+        """Loads a position; raises ``FenError`` if it is not valid, and then changes nothing."""
         board = Board(fen_of(text))
         self.pieces = board.piece_map()
         self.turn = board.turn
@@ -39,12 +39,12 @@ class PositionSetup:
         self.cursor = cursor_step(self.cursor, direction, self.flipped)
 
     def click(self, square: int | None) -> None:
-        """Puts the tool's piece on a square, or takes it away if it stands there already."""
+        """Puts the tool's piece on a square, or removes it if it is there already."""
         if square is not None:
             self._put(square, None if self.pieces.get(square) == self.tool else self.tool)
 
     def paint(self, square: int | None) -> None:
-        """Puts the tool's piece on a square; the eraser takes away what stands there. For drags over many squares."""
+        """Puts the tool's piece on a square, or removes what is there if the tool is None. For drags."""
         if square is not None:
             self._put(square, self.tool)
 
@@ -60,7 +60,7 @@ class PositionSetup:
         self._check()
 
     def swap_colors(self) -> None:
-        """Turns the board round and changes the colours: the same position for the other side."""
+        """Rotates the board and exchanges the colours, which gives the same position for the other side."""
         turned = {NUMBERS + 1 - number: Piece(piece.color.other, piece.king) for number, piece in self.pieces.items()}
         self.pieces, self.turn = turned, self.turn.other
         self._check()
@@ -70,7 +70,7 @@ class PositionSetup:
         self._check()
 
     def fen(self) -> str:
-        """The position as FEN; raises ``FenError`` with the first problem."""
+        """The position as FEN; raises ``FenError`` with the first of ``problems``, if any."""
         if self.problems:
             raise FenError(self.problems[0])
         return fen_of_pieces(self.turn, self.pieces)

@@ -1,4 +1,4 @@
-"""The user's preferences, in the platform's folder for settings; a broken file is set aside."""
+"""The user's preferences, stored in the platform's folder for settings. A damaged file is renamed."""
 
 import os
 from pathlib import Path
@@ -13,33 +13,33 @@ from .clocks import TimeControlText
 
 FILE_NAME = "preferences.json"
 BROKEN_SUFFIX = ".broken"
-_LARGEST_FILE = 1 << 20  # bytes
+_LARGEST_FILE = 1 << 20  # bytes of the largest file that is read
 _SHOWN = 60
 
 
 class Preferences(BaseModel):
-    """The settings that outlive the window. Assigning a value that does not fit raises ``ValidationError``."""
+    """The settings that are kept between starts. Assigning an invalid value raises ``ValidationError``."""
 
     model_config = ConfigDict(extra="forbid", validate_assignment=True, allow_inf_nan=False)
 
-    version: Literal[1] = Field(1, description="of this file's form")
+    version: Literal[1] = Field(1, description="version of this file's format")
     theme: str = Field("classic", min_length=1, max_length=40, description="colours of the board and the window")
     show_numbers: bool = Field(True, description="PDN numbers on the squares")
     bottom: Literal["own", "white", "black"] = Field("own", description="the side at the bottom of the board")
     show_targets: bool = Field(True, description="mark where the selected piece can go")
     show_movable: bool = Field(True, description="outline the pieces that can, or must, move")
     show_last_move: bool = Field(True, description="mark the last move")
-    animation_ms: int = Field(220, ge=0, le=2000, description="milliseconds of a step on the board; 0 switches it off")
-    one_click: bool = Field(False, description="a click plays the move where only one fits")
-    auto_complete: bool = Field(True, description="finish a jump by itself where only one is left")
+    animation_ms: int = Field(220, ge=0, le=2000, description="milliseconds per step on the board; 0: no animation")
+    one_click: bool = Field(False, description="one click plays a move if only one is possible")
+    auto_complete: bool = Field(True, description="finish a capture automatically if only one is left")
     show_arrows: bool = Field(True, description="arrows for the moves that the agent considers")
     show_wdl: bool = Field(True, description="bar of wins, draws and losses")
     show_graph: bool = Field(True, description="graph of the game's evaluation")
     show_moves_table: bool = Field(True, description="table of the moves that the agent considers")
     show_line: bool = Field(True, description="the line that the agent expects")
     sounds: bool = Field(True, description="sounds of moves and of the end of a game")
-    window_width: int = Field(1100, ge=480, le=16384, description="of the window")
-    window_height: int = Field(760, ge=360, le=16384, description="of the window")
+    window_width: int = Field(1100, ge=480, le=16384, description="width of the window in pixels")
+    window_height: int = Field(760, ge=360, le=16384, description="height of the window in pixels")
     fullscreen: bool = Field(False, description="fill the screen")
     ui_scale: float = Field(0.0, ge=0, le=4, description="size of texts and buttons; 0 follows the screen")
     mode: Literal["human-agent", "human-human", "agent-agent"] = Field("human-agent", description="who plays whom")
@@ -48,10 +48,10 @@ class Preferences(BaseModel):
     opening: Literal["start", "random-ballot", "ballot", "position"] = Field("start", description="where games start")
     ballot: int = Field(1, ge=1, le=174, description="number of the chosen ballot")
     time_control: TimeControlText = "-"
-    opponents: dict[str, dict[str, JsonValue]] = Field({}, max_length=8, description="agents, by the seat they fill")
+    opponents: dict[str, dict[str, JsonValue]] = Field({}, max_length=8, description="agents by seat")
     search: dict[str, JsonValue] = Field({}, max_length=64, description="search settings that were changed")
-    collection: str = Field("", max_length=4096, description="file or folder of games that the openings are counted in")
-    last_folder: str = Field("", max_length=4096, description="where a game was last saved or loaded")
+    collection: str = Field("", max_length=4096, description="file or folder of games for the openings")
+    last_folder: str = Field("", max_length=4096, description="folder where a game was last saved or loaded")
 
 
 def preferences_path() -> Path:
@@ -59,8 +59,12 @@ def preferences_path() -> Path:
 
 
 def load_preferences(path: Path) -> tuple[Preferences, str]:
-    """What the file says, or the defaults where there is none or it is broken; and a line that says what was wrong and
-    where the broken file went, "" if all is well. Never raises."""
+    """Reads the preferences; uses the defaults if there is no file or it is damaged. Never raises.
+
+    Returns:
+        The preferences; and a one-line message that says what was wrong and where the damaged file is now, "" if
+        nothing.
+    """
     try:
         with path.open("rb") as file:
             data = file.read(_LARGEST_FILE + 1)
@@ -77,7 +81,7 @@ def load_preferences(path: Path) -> tuple[Preferences, str]:
 
 
 def save_preferences(preferences: Preferences, path: Path) -> None:
-    """Writes the preferences; raises ``StorageError``, and then the file is as it was."""
+    """Writes the preferences; raises ``StorageError`` on failure, and then the file is unchanged."""
     make_folder(path.parent)
     atomic_write(path, preferences.model_dump_json(indent=2).encode() + b"\n")
 

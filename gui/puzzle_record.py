@@ -1,4 +1,4 @@
-"""What a player has solved: rating (Glicko-2), streaks, and every puzzle's last result, in one file. No pygame."""
+"""The player's records: puzzles (Glicko-2 rating, streaks, last results), lessons, and endings. No pygame."""
 
 import os
 import random
@@ -20,11 +20,11 @@ Record = TypeVar("Record", bound=BaseModel)
 FILE_NAME = "puzzles.json"
 LESSONS_FILE_NAME = "lessons.json"
 ENDINGS_FILE_NAME = "endings.json"
-MOST_FAILED = 100  # positions of a class that are kept to be repeated
-_LARGEST_FILE = 16 << 20  # bytes
-_NEAREST = 20  # puzzles of about the player's rating, of which one is drawn
-_BEGINNING = 1000.0  # of a new player: about that of the level for casual players
-_LEAST_DEVIATION = 60.0  # so that a rating still moves after hundreds of puzzles
+MOST_FAILED = 100  # most failed positions of a class that are kept to be repeated
+_LARGEST_FILE = 16 << 20  # bytes of the largest file that is read
+_NEAREST = 20  # number of puzzles nearest to the player's rating, from which one is drawn
+_BEGINNING = 1000.0  # rating of a new player: about that of the level "casual"
+_LEAST_DEVIATION = 60.0  # smallest deviation, so that a rating still changes after hundreds of puzzles
 
 _SHOTS = frozenset({Theme.SHOT_1, Theme.SHOT_2, Theme.SHOT_3, Theme.SHOT_4, Theme.CAPTURE})
 _OPPOSITION = frozenset({Theme.OPPOSITION, Theme.FIRST_POSITION})
@@ -37,7 +37,7 @@ CHOICES: dict[str, Collection[Theme]] = {
     "attack": frozenset({Theme.ATTACK}),
     "defence": frozenset({Theme.DEFENCE}),
 }
-"""What one can choose to be asked about: a name, and the themes that it stands for."""
+"""Groups of themes to choose from: name → themes."""
 THEME_NAMES: dict[Theme, str] = {
     Theme.SHOT_1: "a shot: one piece is offered",
     Theme.SHOT_2: "a shot: two pieces are offered",
@@ -58,7 +58,7 @@ def _checked_key(key: str) -> str:
 
 
 class PuzzleRecord(BaseModel):
-    """The record of one player; ``results``: position → whether it was solved at the first try, the last time."""
+    """The puzzle record of one player; ``results``: FEN → whether the first answer was right, the last time."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
@@ -71,8 +71,8 @@ class PuzzleRecord(BaseModel):
     results: dict[str, bool] = Field({}, max_length=200_000)
 
     def enter(self, puzzle: Puzzle, solved: bool) -> float:
-        """Notes a result; returns by how many points the rating has changed. A puzzle that was tried before counts for
-        streak and results, but not for the rating: its solution may be remembered."""
+        """Notes a result and returns the change of the rating in points. A puzzle that was tried before counts for the
+        streak and the results, but not for the rating, since its solution may be remembered."""
         before = self.rating
         if puzzle.fen not in self.results:
             now = Rating(self.rating, self.deviation, self.volatility)
@@ -85,8 +85,8 @@ class PuzzleRecord(BaseModel):
         return self.rating - before
 
     def choose(self, puzzles: Sequence[Puzzle], choice: str, rng: random.Random) -> Puzzle | None:
-        """A puzzle to solve next, about as hard as the player is strong: a new one, else one that was not solved, else
-        any. None where there is none of the kind.
+        """Draws the next puzzle near the player's rating: a new one, else one that was not solved, else any. None if
+        there is none with these themes.
 
         Args:
             choice: a key of ``CHOICES``.
@@ -101,14 +101,14 @@ class PuzzleRecord(BaseModel):
 
     @property
     def summary(self) -> str:
-        """Rating with the half-width of its 95 % interval, streaks, and how many were solved, in one line."""
+        """Rating with half of its 95 % interval, streaks, and number of solved puzzles, in one line."""
         tried, solved = len(self.results), sum(self.results.values())
         streak = f"{self.streak} in a row (best {self.best_streak})"
         return f"You: {self.rating:.0f} ± {1.96 * self.deviation:.0f} · {streak} · {solved} of {tried} solved"
 
 
 class LessonRecord(BaseModel):
-    """Lessons that were done; ``done``: title → whether without a hint or a wrong move."""
+    """Finished lessons; ``done``: title → whether it was finished without a hint or a wrong move."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -116,18 +116,18 @@ class LessonRecord(BaseModel):
     done: dict[str, bool] = Field({}, max_length=1000)
 
     def enter(self, title: str, flawless: bool) -> None:
-        """Notes a lesson; what was flawless once, stays so."""
+        """Notes a finished lesson; one that was flawless once remains so."""
         self.done[title] = flawless or self.done.get(title, False)
 
 
 class EndingResults(BaseModel):
-    """What was done in one class of endings.
+    """Results in one class of endings.
 
     Attributes:
-        tried, flawless: positions; the latter without a hint, a wrong move or too many moves.
-        half_points: given away by wrong moves.
-        plies, shortest: of the wins whose shortest way is known: plies that were needed, and those of that way.
-        failed: positions to repeat, the latest last.
+        tried, flawless: numbers of positions tried, and of those without a hint, a wrong move or too many moves.
+        half_points: half points that wrong moves gave away.
+        plies, shortest: sums over wins whose shortest way is known: plies needed, and plies of the shortest way.
+        failed: FENs of positions to repeat, the latest last.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -140,7 +140,7 @@ class EndingResults(BaseModel):
     failed: list[str] = Field([], max_length=MOST_FAILED)
 
     def enter(self, fen: str, flawless: bool) -> None:
-        """Notes a position: it will be repeated until it is done without a fault."""
+        """Notes a finished position; one that was not flawless will be repeated until it is."""
         self.tried += 1
         self.flawless += flawless
         failed = [other for other in self.failed if other != fen]
@@ -162,7 +162,7 @@ class EndingResults(BaseModel):
 
 
 class EndingRecord(BaseModel):
-    """Results of the endgame trainer; ``classes``: ``EndingClass.key`` → results, the latest trained last."""
+    """Results of the endgame trainer; ``classes``: ``EndingClass.key`` → results, the last one being trained last."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -170,19 +170,22 @@ class EndingRecord(BaseModel):
     classes: dict[Annotated[str, AfterValidator(_checked_key)], EndingResults] = Field({}, max_length=1000)
 
     def of(self, kind: EndingClass) -> EndingResults:
-        """The results of a class, which counts as trained now."""
+        """The results of a class, which becomes the last of ``classes``."""
         self.classes[kind.key] = results = self.classes.pop(kind.key, EndingResults())
         return results
 
 
 def load_record(path: Path) -> tuple[PuzzleRecord, str]:
-    """The record of puzzles in a file, see ``load_kept``."""
+    """Reads the record of puzzles, see ``load_kept``."""
     return load_kept(path, PuzzleRecord)
 
 
 def load_kept(path: Path, kind: type[Record]) -> tuple[Record, str]:
-    """What the file says, or a new record where there is none or it is broken; and a line that says what was wrong, ""
-    if all is well. A broken file is set aside. Never raises."""
+    """Reads a record; makes a new one if there is no file or it is damaged. A damaged file is renamed. Never raises.
+
+    Returns:
+        The record; and a one-line message that says what was wrong, "" if nothing.
+    """
     try:
         with path.open("rb") as file:
             data = file.read(_LARGEST_FILE)
@@ -202,6 +205,6 @@ def load_kept(path: Path, kind: type[Record]) -> tuple[Record, str]:
 
 
 def save_record(record: BaseModel, path: Path) -> None:
-    """Writes the record; raises ``StorageError``, and then the file is as it was."""
+    """Writes the record; raises ``StorageError`` on failure, and then the file is unchanged."""
     make_folder(path.parent)
     atomic_write(path, sealed(record.model_dump(mode="json")))

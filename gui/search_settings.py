@@ -1,4 +1,4 @@
-"""The settings of a search as a menu shows them: every field of ``SearchConfig`` with its meaning and range."""
+"""The settings of a search for a menu: every field of ``SearchConfig`` with its meaning and range."""
 
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
@@ -13,10 +13,10 @@ from .opponents import OpponentSpec
 
 SettingKind = Literal["int", "float", "bool", "choice"]
 SettingValue = int | float | bool | str
-_MOST = {"num_simulations": MAX_SIMULATIONS}  # where the players set another limit than the search itself
-_SHOWN = 20  # characters of a wrong text that a message repeats
+_MOST = {"num_simulations": MAX_SIMULATIONS}  # limits of players that are lower than those of ``SearchConfig``
+_SHOWN = 20  # characters of a wrong text that an error message repeats
 
-# name → label, what has to be chosen for it to matter; the order is that of the menu
+# group → name → label, and what must be chosen for the setting to have an effect; in the order of the menu
 _GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Search": {
         "num_simulations": ("Simulations", "strength by simulations"),
@@ -25,8 +25,8 @@ _GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "policy_temperature": ("Policy temperature", ""),
         "shot_prior": ("Shots", ""),
         "shot_visits": ("Shots after visits", ""),
-        "draw_value": ("Worth of a draw", ""),
-        "contempt_lead": ("Draws shunned if ahead by", "contempt"),
+        "draw_value": ("Value of a draw", ""),
+        "contempt_lead": ("Full contempt if ahead by", "contempt"),
         "reuse_tree": ("Keep the tree", ""),
         "transpositions": ("Share positions", ""),
         "leaves_in_flight": ("Leaves in flight", ""),
@@ -44,16 +44,16 @@ _GROUPS: dict[str, dict[str, tuple[str, str]]] = {
 
 
 class SettingError(DraughtsError):
-    """A value that a setting cannot take; one line."""
+    """A value is not allowed for a setting; the message has one line."""
 
 
 class Setting(NamedTuple):
     """One field of ``SearchConfig``.
 
     Attributes:
-        minimum, maximum: of a number; the minimum itself is excluded if ``above_minimum``.
-        choices: of a choice.
-        needs: what else has to be chosen for it to have an effect, in words; empty if nothing.
+        minimum, maximum: range of a number; the minimum itself is excluded if ``above_minimum``.
+        choices: values of a choice.
+        needs: what else must be chosen for the setting to have an effect, in words separated by commas; "" if nothing.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Setting(NamedTuple):
         return f"{low} to {self.maximum:,.10g}"
 
     def text(self, config: SearchConfig = BOARD_SEARCH) -> str:
-        """Its value in a configuration, as ``with_setting`` reads it; by default as networks play at the board."""
+        """The setting's value in a configuration as text, in the form that ``with_setting`` reads."""
         value = getattr(config, self.name)
         if isinstance(value, bool):
             return "on" if value else "off"
@@ -105,7 +105,7 @@ _BY_NAME = {entry.name: entry for entry in SETTINGS}
 
 
 def with_setting(config: SearchConfig, name: str, value: SettingValue) -> SearchConfig:
-    """A configuration with one setting changed to a value, or its text; raises ``SettingError`` if it does not fit."""
+    """A copy of ``config`` with one setting changed to a value or its text; raises ``SettingError``."""
     entry = _BY_NAME[name]
     refusal = SettingError(f"{entry.label} is {entry.range_text}, not {str(value)[:_SHOWN]!r}")
     try:
@@ -119,7 +119,7 @@ def with_setting(config: SearchConfig, name: str, value: SettingValue) -> Search
 
 
 def in_use(spec: OpponentSpec, name: str) -> bool:
-    """Whether a setting has an effect on how an opponent plays, its other settings being as they are."""
+    """Whether a setting has an effect on the opponent's play with its present other settings."""
     config = spec.search
     given = {
         "strength by simulations": not spec.by_time,

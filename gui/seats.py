@@ -1,4 +1,4 @@
-"""The players and the clock of a saved game, stored beside its file, so that it continues unchanged."""
+"""The players and the clock of a saved game, stored next to its file, so that the game can continue unchanged."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,27 +18,27 @@ if TYPE_CHECKING:
     from .controller import GameController
 
 SUFFIX = ".json"
-_LARGEST_FILE = 1 << 16  # bytes
+_LARGEST_FILE = 1 << 16  # bytes of the largest file that is read
 Side = Literal["black", "white"]
 _SIDES: dict[Color, Side] = {Color.BLACK: "black", Color.WHITE: "white"}
 
 
 class Seats(BaseModel):
-    """The players and the clock of a game; can be stored as JSON."""
+    """The players and clocks of a game; can be stored as JSON."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
-    version: Literal[1] = Field(1, description="of this file's form")
+    version: Literal[1] = Field(1, description="version of this file's format")
     humans: tuple[Side, ...] = Field((), max_length=2, description="sides that people play")
-    agents: dict[Side, OpponentSpec] = Field(min_length=2, description="who plays the others, gives hints and analyses")
+    agents: dict[Side, OpponentSpec] = Field(min_length=2, description="agent of each side, plays it if no person does")
     time_control: TimeControlText = "-"
-    seconds_left: dict[Side, float] = Field({}, description="on the clocks")
+    seconds_left: dict[Side, float] = Field({}, description="seconds left on the clocks")
 
     @field_validator("seconds_left")
     @classmethod
     def _times_of_both(cls, left: dict[Side, float]) -> dict[Side, float]:
         if left and (len(left) != len(_SIDES) or not all(0 <= seconds < math.inf for seconds in left.values())):
-            raise ValueError("the clocks are none")
+            raise ValueError("the clocks must have a time for both sides or for none")
         return left
 
     @classmethod
@@ -54,7 +54,7 @@ class Seats(BaseModel):
 
     @property
     def plan(self) -> GamePlan:
-        """The game's players and clock, without a position to start from."""
+        """The players and time control as a plan, without the start position."""
         humans = frozenset(color for color in Color if _SIDES[color] in self.humans)
         agents = {color: self.agents[_SIDES[color]] for color in Color}
         return GamePlan(humans, agents, control=TimeControl.parse(self.time_control))
@@ -69,12 +69,12 @@ class Seats(BaseModel):
 
 
 def seats_path(game: Path) -> Path:
-    """Where the players of the game in a file are stored."""
+    """Path of the seats of a game; ``game``: path of the game's file."""
     return game.with_suffix(SUFFIX)
 
 
 def read_seats(game: Path) -> Seats | None:
-    """Who plays the game in a file; None if that was not stored, or cannot be read."""
+    """Reads the seats of a game; None if they were not stored or cannot be read."""
     try:
         with seats_path(game).open("rb") as file:
             return Seats.model_validate_json(file.read(_LARGEST_FILE))
@@ -87,12 +87,13 @@ def _to_be_had(plan: GamePlan, kinds: Sequence[str]) -> bool:
 
 
 def take_up(controller: "GameController", path: Path, stand_in: GamePlan) -> None:
-    """Goes on with a game that was kept: between the same players, with the clocks as they stood.
+    """Continues a saved game with the same players and the same times on the clocks.
 
-    Those of ``stand_in`` play an unfinished game where that is not known or not available here; the game names them.
+    If the players are unknown or not available, those of ``stand_in`` continue an unfinished game, and the game gets
+    their names.
 
     Raises:
-        DraughtsError, StorageError: the game cannot be read; the present one stays.
+        DraughtsError, StorageError: the game cannot be read; the current game remains.
     """
     session = controller.session
     session.load_file(path)

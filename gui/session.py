@@ -1,4 +1,4 @@
-"""A game in the window: its moves with a cursor, its ending, and its conversion to and from PDN."""
+"""A game in the window: its moves with a cursor, its ending, and conversion to and from PDN."""
 
 import datetime
 import re
@@ -17,19 +17,19 @@ from .game_lines import GameLines, copied
 from .move_reasons import why_no_game
 from .pdn_files import clean, commands_of, fen_of, one_line, without_commands
 
-GLYPHS = ("!", "?", "!!", "??", "!?", "?!")  # PDN's numbers of them begin with 1
+GLYPHS = ("!", "?", "!!", "??", "!?", "?!")  # index + 1 is PDN's number of a glyph
 _OWN_TAGS = ("Black", "White", "Result", "Termination", "GameType", "SetUp", "FEN")
 _WINNERS = {result: color for color, result in RESULTS.items()}
 _FEN_LIKE = re.compile(r"\s*[BW]\s*:\s*[BW]", re.IGNORECASE)
 
 
 class SessionError(DraughtsError):
-    """What is asked for does not fit the state of the game."""
+    """An action is not possible in the current state of the game."""
 
 
 class Ending(NamedTuple):
-    """How a game ended: the winner (None for a draw, and for ``0-0``, a loss of both), a reason like ``White resigned``
-    (or ""), and the PDN result, Black first."""
+    """The end of a game: winner (None for a draw, and for ``0-0``, a loss of both), reason like ``White resigned`` (or
+    ""), and PDN result, Black first."""
 
     winner: Color | None
     reason: str
@@ -37,13 +37,13 @@ class Ending(NamedTuple):
 
     @property
     def text(self) -> str:
-        """One line: ``Black wins: White resigned``."""
+        """Text of one line, such as ``Black wins: White resigned``."""
         who = f"{self.winner} wins" if self.winner else "Both lose" if self.result == "0-0" else "Draw"
         return f"{who}: {self.reason}" if self.reason else who
 
     @classmethod
     def lost(cls, color: Color, how: str) -> "Ending":
-        """``color`` has lost; ``how`` goes on from its name."""
+        """The ending in which ``color`` has lost; ``how`` continues the reason after its name."""
         return cls(color.other, f"{color} {how}", RESULTS[color.other])
 
     @classmethod
@@ -57,17 +57,19 @@ AGREED = Ending(None, "agreed", RESULTS[None])
 
 
 class GameSession:
-    """One game at a time, from its start position to its end, with a cursor that may stand anywhere in it.
+    """The current game, with a cursor at any of its positions.
 
     Attributes:
-        version: grows with every change. game: grows with every new or loaded game.
-        board: the position at the cursor.
-        nodes: the moves of the line looked at, with comments, clocks and variations.
+        version: number that grows with every change.
+        game: number that grows with every new or loaded game.
+        board: position at the cursor.
+        nodes: moves of the line shown, with comments, clocks and variations.
         texts: the same moves as PDN.
-        comments: in front of the first move.
-        headers: the tags beside those that follow from the rest of the state.
-        ending: of the line's last position; None while the game goes on. That of a variation is not kept in PDN.
-        draw_offer: the side that has offered a draw, until it is answered or a move declines it.
+        comments: comments before the first move.
+        headers: PDN tags, except those that follow from the other attributes.
+        ending: ending at the last position of the line shown; None while it goes on. That of a variation is not saved
+            in PDN.
+        draw_offer: side that has offered a draw, until it is answered or declined by a move.
     """
 
     def __init__(self, fen: str = START_FEN, names: Mapping[Color, str] | None = None) -> None:
@@ -75,7 +77,7 @@ class GameSession:
         self.game = 0
         self.comments: list[str] = []
         self._ending: Ending | None = None  # ending of the main line
-        self._ending_here: Ending | None = None  # ending of the variation looked at
+        self._ending_here: Ending | None = None  # ending of the variation shown
         self.draw_offer: Color | None = None
         self.names = {Color.BLACK: "Black", Color.WHITE: "White"}
         self.new_game(fen, names)
@@ -86,7 +88,7 @@ class GameSession:
 
     @property
     def on_main_line(self) -> bool:
-        """Whether the line looked at is what was played, and no variation."""
+        """Whether the line shown is the main line, which was played, and not a variation."""
         return self._lines.on_main_line
 
     @property
@@ -102,7 +104,7 @@ class GameSession:
 
     @property
     def ply(self) -> int:
-        """The cursor: moves of the line made on ``board``."""
+        """Position of the cursor: number of the line's moves made on ``board``."""
         return self.board.ply
 
     @property
@@ -111,17 +113,17 @@ class GameSession:
 
     @property
     def at_end(self) -> bool:
-        """Whether the cursor stands behind the last move."""
+        """Whether the cursor is after the last move of the line shown."""
         return self.ply == len(self.nodes)
 
     @property
     def has_ended(self) -> bool:
-        """Whether what was played has ended, whichever line is looked at."""
+        """Whether the main line has ended, whichever line is shown."""
         return self._ending is not None
 
     @property
     def is_over(self) -> bool:
-        """Whether the cursor stands at the end of a finished game."""
+        """Whether the cursor is at the end of a finished line."""
         return self.at_end and self.ending is not None
 
     @property
@@ -133,17 +135,18 @@ class GameSession:
         return self.first_color if ply % 2 == 0 else self.first_color.other
 
     def number_of(self, index: int) -> str:
-        """The number in front of move ``index`` (from 0) of the line: ``3.`` for Black's, ``3...`` for White's."""
+        """The number before move ``index`` (from 0) of the line: ``3.`` for Black's move, ``3...`` for White's."""
         half = index + (self.first_color is Color.WHITE)
         return f"{half // 2 + 1}." if half % 2 == 0 else f"{half // 2 + 1}..."
 
     def new_game(
         self, fen: str = START_FEN, names: Mapping[Color, str] | None = None, opening: Sequence[str] = ()
     ) -> None:
-        """Starts another game after the PDN moves of ``opening``; the names stay as they are if left out.
+        """Starts another game after the PDN moves of ``opening``; without ``names`` the players' names remain.
 
         Raises:
-            FenError, IllegalMoveError: no such position, or a move of the opening is not legal; the present game stays.
+            FenError, IllegalMoveError: the position is not valid, or a move of the opening is illegal; the current game
+                remains.
         """
         board, texts = Board(fen), []
         for text in opening:
@@ -159,8 +162,8 @@ class GameSession:
         self._end_by_rules()
 
     def push(self, move: Move) -> None:
-        """Makes a move at the cursor. What stood behind it is kept: as a variation of this move while the game goes on,
-        and once it is over as the main line, of which the move begins a variation.
+        """Makes a move at the cursor. Different moves after the cursor are kept: in a running game they become a
+        variation of the new move; in a finished game the new move begins a variation of them.
 
         Raises:
             SessionError, IllegalMoveError: the game is over, or the move is not legal.
@@ -180,12 +183,12 @@ class GameSession:
             self.draw_offer = None
 
     def keep_line(self, moves: Sequence[Move]) -> None:
-        """Looks at a line of play from the start of the game, the cursor at its end. What nobody played of it becomes a
-        variation; what was played stays.
+        """Shows a line of play from the start of the game, with the cursor at its end. Moves that were not played
+        become a variation; the main line remains.
 
         Raises:
-            SessionError: it goes on behind the end of a game that is over.
-            IllegalMoveError: a move is not legal; the game stays as it is.
+            SessionError: the line continues after the end of a finished game.
+            IllegalMoveError: a move is illegal; the game is unchanged.
         """
         board = Board(self.start_fen)
         for move in moves:
@@ -200,14 +203,14 @@ class GameSession:
         self._look_at_line(len(moves))
 
     def turn_to_variation(self) -> bool:
-        """Goes on to another move that was made, or looked at, in the place of the last one; False if there is none."""
+        """Shows the next alternative to the last move, with the cursor after it; returns False if there is none."""
         if self.ply == 0 or not self._lines.turn_to_next(self.ply - 1):
             return False
         self._look_at_line(self.ply)
         return True
 
     def others(self) -> tuple[str, ...]:
-        """PDN of the other moves that were made, or looked at, in the place of the last one."""
+        """PDN of the alternatives to the last move."""
         if self.ply == 0:
             return ()
         before = self.board.copy()
@@ -215,14 +218,14 @@ class GameSession:
         return tuple(before.pdn(move) for move in self._lines.others(self.ply - 1))
 
     def remove_variation(self) -> None:
-        """Removes the variation looked at. Raises ``SessionError`` on the main line."""
+        """Removes the variation shown; raises ``SessionError`` on the main line."""
         if self.on_main_line:
             raise SessionError("this is the game itself: only variations can be removed")
         self._lines.remove()
         self._look_at_line(min(self.ply, len(self._lines.nodes())))
 
     def annotate(self, glyph: int | None, comment: str) -> None:
-        """Sets what is said of the last move: one of PDN's glyphs 1 to 6 or none, and a comment; clocks stay.
+        """Sets the glyph (PDN's 1 to 6, or None) and the comment of the last move; its clock remains.
 
         Raises:
             SessionError: there is no last move.
@@ -236,7 +239,7 @@ class GameSession:
         self.version += 1
 
     def annotation(self) -> tuple[int | None, str]:
-        """Glyph and comment of the last move, without commands like clocks."""
+        """Glyph and comment of the last move, without commands such as clocks."""
         if self.ply == 0:
             return None, ""
         node = self.nodes[self.ply - 1]
@@ -244,7 +247,7 @@ class GameSession:
         return glyph, " ".join(filter(None, map(without_commands, node.comments)))
 
     def _look_at_line(self, ply: int) -> None:
-        """Takes the line looked at over, the cursor behind its first ``ply`` moves."""
+        """Updates the state to the line shown, with the cursor after its first ``ply`` moves."""
         nodes, board, texts = self._lines.nodes(), Board(self.start_fen), []
         for node in nodes:
             texts.append(board.pdn(node.move))
@@ -258,7 +261,7 @@ class GameSession:
         self.version += 1
 
     def go_to(self, ply: int) -> None:
-        """Puts the cursor behind the first ``ply`` moves, at the start or the end if ``ply`` lies beyond them."""
+        """Puts the cursor after the first ``ply`` moves, limited to the line."""
         ply = min(max(ply, 0), len(self.nodes))
         if ply == self.ply:
             return
@@ -276,15 +279,15 @@ class GameSession:
             self.version += 1
 
     def resign(self, color: Color) -> None:
-        """The other side wins; raises ``SessionError`` if the game is over or the cursor does not stand at its end."""
+        """``color`` resigns; raises ``SessionError`` if the game is over or the cursor is not at its end."""
         self._end(Ending.lost(color, "resigned"))
 
     def flag(self, color: Color) -> None:
-        """The time of ``color`` is over. Raises ``SessionError`` as ``resign`` does."""
+        """``color`` loses on time; raises ``SessionError`` as ``resign`` does."""
         self._end(Ending.lost(color, "ran out of time"))
 
     def offer_draw(self, color: Color) -> None:
-        """Offers a draw, or accepts that of the other side. Raises ``SessionError`` as ``resign`` does."""
+        """Offers a draw, or accepts the other side's offer; raises ``SessionError`` as ``resign`` does."""
         self._check_going_on()
         if self.draw_offer is color.other:
             self.answer_draw(True)
@@ -293,7 +296,7 @@ class GameSession:
             self.version += 1
 
     def answer_draw(self, accept: bool) -> None:
-        """Answers the offer of a draw. Raises ``SessionError`` if there is none."""
+        """Answers a draw offer; raises ``SessionError`` if there is none."""
         if self.draw_offer is None:
             raise SessionError("no draw has been offered")
         if accept:
@@ -306,7 +309,7 @@ class GameSession:
         return self.board.fen()
 
     def to_game(self) -> PdnGame:
-        """The game with its variations as a game of its own; moves made later do not change it."""
+        """A copy of the game with its variations; later moves do not change it."""
         tags = self.headers | {str(color): name for color, name in self.names.items()}
         tags["Result"] = self._ending.result if self._ending else "*"
         if self._ending and self._ending.reason:
@@ -316,14 +319,14 @@ class GameSession:
         return PdnGame(tags, copied(self._lines.main), self.comments.copy())
 
     def boards(self) -> Iterator[Board]:
-        """The start position, then the board after every move of the line looked at; each may be kept and changed."""
+        """The start position, then the board after every move of the line shown; each board is a copy."""
         return PdnGame({"SetUp": "1", "FEN": self.start_fen}, self.nodes).boards()
 
     def pdn(self) -> str:
         return format_game(self.to_game())
 
     def load_game(self, game: PdnGame) -> None:
-        """Takes a game over, the cursor at its end; raises ``DraughtsError`` if a move is not legal."""
+        """Loads a game, with the cursor at its end; raises ``DraughtsError`` if a move is illegal."""
         board, texts = Board(game.start_fen), []
         for node in game.moves:
             texts.append(board.pdn(node.move))
@@ -340,18 +343,19 @@ class GameSession:
         self._end_by_rules()
 
     def load_pdn(self, text: str) -> None:
-        """Takes the first game of a PDN text over; raises ``PdnError``, and then the present game stays."""
+        """Loads the first game of a PDN text; raises ``PdnError`` on failure, and then the current game remains."""
         self.load_game(read_game(clean(text)))
 
     def load_fen(self, text: str) -> None:
-        """Starts a game from a position; raises ``FenError`` and lets the present game stay if nobody can play it."""
+        """Starts a game from a position; if no game can begin there, raises ``FenError`` and keeps the current game."""
         fen = fen_of(text)
         if reasons := why_no_game(Board(fen)):
-            raise FenError(f"from this position there is no game: {' and '.join(reasons)}")
+            raise FenError(f"no game can begin at this position: {' and '.join(reasons)}")
         self.new_game(fen)
 
     def paste(self, text: str) -> str:
-        """Takes over a text's position or game and says which; on ``DraughtsError`` the present game stays."""
+        """Loads the position or game in a text and returns which it was; raises ``DraughtsError`` on failure, and then
+        the current game remains."""
         if not text.strip():
             raise SessionError("the clipboard holds no text")
         if _FEN_LIKE.match(text):
@@ -361,11 +365,11 @@ class GameSession:
         return "game"
 
     def load_file(self, path: str | PathLike[str]) -> None:
-        """Takes the first game of a PDN file over; raises ``StorageError`` or ``PdnError`` as the parts do."""
+        """Loads the first game of a PDN file; raises ``StorageError`` or ``PdnError`` on failure."""
         self.load_pdn(read_text(path))
 
     def save_file(self, path: str | PathLike[str]) -> None:
-        """Writes the game as PDN; raises ``StorageError``, and then the file is as it was."""
+        """Writes the game as PDN; raises ``StorageError`` on failure, and then the file is unchanged."""
         atomic_write(path, self.pdn().encode())
 
     def _take(self, board: Board, nodes: list[PdnNode], texts: list[str], headers: dict[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""An immutable snapshot of a search, for the views."""
+"""Immutable snapshots of searches, for the views."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -18,13 +18,13 @@ _LONGEST_LINE = 16  # plies of the principal variation
 
 
 def of_color(wdl: Wdl | None, turn: Color, color: Color) -> Wdl | None:
-    """Win, draw, loss of the side to move (``turn``) as those of a colour."""
+    """Converts win, draw, loss of the side to move (``turn``) to those of ``color``."""
     return wdl if wdl is None or color is turn else (wdl[2], wdl[1], wdl[0])
 
 
 @dataclass(frozen=True)
 class MoveRow(MoveThought):
-    """One line of the table of moves: with its share, 0 to 1, of all visits."""
+    """One line of the table of moves; ``share``: its fraction (0 to 1) of all visits."""
 
     pdn: str = ""
     share: float = 0.0
@@ -32,19 +32,23 @@ class MoveRow(MoveThought):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A search, or the writing of a game report, at one moment.
+    """The state of a search, or of a game report, at one moment.
 
     Attributes:
-        number: of the request. player: its name.
-        fen, ply, turn: the position that is thought about.
-        moves: the best first. pv, pv_pdn: the expected line of play.
-        value, wdl: P(win) - P(loss), and win, draw, loss, seen by ``turn``; None while or where they are not known.
-        count: work done, in ``unit``. seconds: since the search began. per_second: of ``unit``.
-        depth: plies, of a search that goes by depth.
-        progress: 0 to 1 of what is to be done, None if there is no end to it.
-        move: the move to play or to show, once the status is "done" and the mode "play" or "hint".
-        report: as far as it is written, in the mode "report".
-        error: one line, where the status is "failed".
+        number: number of the request.
+        player: name of the player.
+        fen, ply, turn: the position that is searched.
+        moves: moves, the best first.
+        pv, pv_pdn: expected line of play, as moves and in PDN.
+        value, wdl: P(win) - P(loss), and win, draw, loss, seen by ``turn``; None if unknown.
+        count: work done, in ``unit``.
+        seconds: seconds since the search began.
+        per_second: ``unit`` per second.
+        depth: plies searched in full; None for a search without a depth.
+        progress: fraction of the work that is done, 0 to 1; None if it has no end.
+        move: the move to play or to show, if the status is "done" and the mode "play" or "hint".
+        report: the report so far, in the mode "report".
+        error: one line, if the status is "failed".
     """
 
     number: int
@@ -75,7 +79,7 @@ class Snapshot:
 
     @property
     def counted(self) -> str:
-        """What ``count`` counts, in the singular where it is one."""
+        """The unit of ``count``, in the singular if it is 1."""
         return self.unit.removesuffix("s") if self.count == 1 else self.unit
 
     def wdl_of(self, color: Color) -> Wdl | None:
@@ -83,12 +87,12 @@ class Snapshot:
 
     @property
     def score(self) -> float | None:
-        """Expected score of Black."""
+        """Expected score of Black, 0 to 1; None if unknown."""
         value = self.value_of(Color.BLACK)
         return None if value is None else (1 + value) / 2
 
     def value_of(self, color: Color) -> float | None:
-        """P(win) - P(loss) of a colour."""
+        """P(win) - P(loss) of a colour; None if unknown."""
         return self.value if self.value is None or color is self.turn else -self.value
 
 
@@ -100,12 +104,12 @@ def rows_of(board: Board, thoughts: Sequence[MoveThought]) -> tuple[MoveRow, ...
 
 
 def with_verdict(snapshot: Snapshot, verdict: Verdict | None) -> Snapshot:
-    """The snapshot with what the tables say of its position: every move's result, and the line to the end."""
+    """The snapshot with the tables' results of all moves and their line to the end, if they have them."""
     if verdict is None or verdict.fen != snapshot.fen or not verdict.moves:
         return snapshot
     searched = {row.move: row for row in snapshot.moves}
     places = {move: place for place, move in enumerate(searched)}
-    # among moves that tables call equal, those come first that the search prefers
+    # moves that are equal by the tables are sorted by preference of the search
     known = sorted(verdict.moves, key=lambda known: (*known.rank, places.get(known.move, len(places))))
     rows = []
     for move, pdn, exact, plies in known:
@@ -116,6 +120,6 @@ def with_verdict(snapshot: Snapshot, verdict: Verdict | None) -> Snapshot:
 
 
 def line_of(board: Board, thought: Thought) -> tuple[tuple[Move, ...], tuple[str, ...]]:
-    """The expected line of play, no longer than can be shown, as moves and in PDN."""
+    """The expected line of play, at most ``_LONGEST_LINE`` plies, as moves and in PDN."""
     line = thought.line[:_LONGEST_LINE]
     return line, board.pdn_line(line)

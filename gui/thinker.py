@@ -1,6 +1,6 @@
-"""The thread that thinks, so that the window never waits: requests in, snapshots out.
+"""The thread that searches, so that the window never waits: requests in, snapshots out.
 
-Everything here returns at once. One request is worked on at a time, and a new one takes the place of the old.
+All public methods return at once, except ``close``. Only one request runs at a time; a new one replaces it.
 """
 
 import contextlib
@@ -25,22 +25,22 @@ from .opponents import Opponents, OpponentSpec
 from .snapshot import Mode, MoveRow, Snapshot, line_of, rows_of
 from .threads import Result, in_thread
 
-SLICE = 0.02  # seconds of search between two looks at what the window wants
+SLICE = 0.02  # seconds of search between two checks whether the request has changed
 LOOK = 0.1  # seconds between two snapshots
-_MOST_PLAYERS = 4  # kept ready: two that play each other, one that analyses, one more
+_MOST_PLAYERS = 4  # players kept ready: two that play each other, one that analyses, one more
 _CLOSING = 0.5  # seconds that ``close`` waits for the thread
-_LEAVING = 3.5  # seconds that it waits for players: an engine that does not quit is ended in less
-_SHOWN = 200  # characters of an error
+_LEAVING = 3.5  # seconds that it waits for players; ending an engine that does not quit takes less
+_SHOWN = 200  # characters of an error that are shown
 _log = logging.getLogger(__name__)
 
 
 class _SupersededError(Exception):
-    """The request is not wanted any more."""
+    """The request has been cancelled or replaced."""
 
 
 @dataclass(eq=False)
 class _Job:
-    """A request: think about ``board``, or report on the game that led to it."""
+    """A request: to search ``board``, or to report on the game that led to it."""
 
     number: int
     board: Board
@@ -53,7 +53,7 @@ class _Job:
 
     @property
     def slot(self) -> str:
-        """The attribute of the thinker that shows how far it is."""
+        """The attribute of the thinker that has the request's snapshots."""
         return "review" if self.mode == "report" else "snapshot"
 
     def check(self) -> None:
@@ -62,16 +62,16 @@ class _Job:
 
 
 class Thinker:
-    """Searches and reviews for the window.
+    """Searches positions and reviews games for the window.
 
     Args:
-        opponents: makes the players. It is asked in other threads.
-        clock: seconds, for what is shown and for time limits.
-        wake: called, in the thinker's thread, when an answer has come: a window that waits for events can look at once.
-        known: what is certain of a position, for reports, see ``GameReview``; called in the thinker's thread.
+        opponents: makes the players; called in other threads.
+        clock: returns seconds, for display and time limits.
+        wake: called in the thinker's thread when a request has ended, to wake a window that waits for events.
+        known: exact values for reports, see ``GameReview``; called in the thinker's thread.
 
     Attributes:
-        snapshot, review: of the latest ``request`` and ``review_game``; None before the first.
+        snapshot, review: latest snapshots of ``request`` and ``review_game``; None before the first.
     """
 
     def __init__(
@@ -85,10 +85,10 @@ class Thinker:
         self.review: Snapshot | None = None
         self._clock, self._wake, self._known = clock, wake, known
         self._bench = _Bench(opponents)
-        self._changed = threading.Condition()  # guards all that follows, and the two attributes above
-        self._job: _Job | None = None  # the one that counts
-        self._waiting: _Job | None = None  # not taken up yet
-        self._wanted: OpponentSpec | None = None  # to be made ready while nothing else is asked
+        self._changed = threading.Condition()  # guards the attributes below and the two above
+        self._job: _Job | None = None  # the current request
+        self._waiting: _Job | None = None  # the current request, until the thread takes it
+        self._wanted: OpponentSpec | None = None  # player to make when there is no request
         self._closed = False
         self._number = 0
         self._thread = threading.Thread(target=self._work, name="thinker", daemon=True)
@@ -96,30 +96,30 @@ class Thinker:
 
     @property
     def busy(self) -> bool:
-        """Whether a request or a review is being worked on."""
+        """Whether a request or a review is running."""
         return self._job is not None
 
     def request(self, board: Board, spec: OpponentSpec, mode: Mode = "play", seconds: float | None = None) -> int:
-        """Begins to think about a board, which is copied; whatever ran before is cancelled.
+        """Begins a search of a board, which is copied; cancels the running request.
 
         Args:
-            mode: "play": as the opponent of ``spec`` plays. "hint": the same without its variety and contempt.
-                "analyse": like "hint", but without end, until it is cancelled or all memory is used.
-            seconds: a limit beside that of ``spec``, such as what a clock leaves.
+            mode: "play": the search of the opponent ``spec``. "hint": the same without variety and contempt.
+                "analyse": like "hint", but until it is cancelled or its memory is full.
+            seconds: time limit in addition to that of ``spec``, such as by a clock.
 
         Returns:
-            The number of its snapshots.
+            The ``number`` of its snapshots.
         """
         return self._put(board, spec if mode == "play" else steady(spec), mode, seconds)
 
     def prepare(self, spec: OpponentSpec) -> None:
-        """Begins to make a player that will be needed soon; what is wrong with it is said when it is asked."""
+        """Begins to make a player that will be needed soon; an error is reported at its first request."""
         with self._changed:
             self._wanted = spec
             self._changed.notify()
 
     def review_game(self, board: Board, spec: OpponentSpec) -> int:
-        """Begins the report on the game that led to a board, with searches as ``spec`` says; see ``request``."""
+        """Begins the report on the game that led to a board, with searches by ``spec``; see ``request``."""
         return self._put(board, steady(spec), "report", None)
 
     def _put(self, board: Board, spec: OpponentSpec, mode: Mode, seconds: float | None) -> int:
@@ -135,13 +135,13 @@ class Thinker:
             return job.number
 
     def move_now(self) -> None:
-        """Ends the search for a move; the best so far is played. No effect on what cannot be watched."""
+        """Ends the search for a move and takes the best one so far. Has no effect on players that cannot be watched."""
         job = self._job
         if job is not None and job.mode in ("play", "hint"):
             job.hurried = True
 
     def cancel(self) -> None:
-        """Ends whatever runs, at once: it is "stopped", and its move will not come."""
+        """Cancels the running request at once: its status becomes "stopped", and no move follows."""
         with self._changed:
             self._stop()
 
@@ -156,13 +156,13 @@ class Thinker:
             self.review = replace(self.review, status="stopped")
 
     def forget(self) -> None:
-        """Cancels, and clears snapshot and review: for a new game."""
+        """Cancels the running request and clears snapshot and review, for a new game."""
         with self._changed:
             self._stop()
             self.snapshot = self.review = None
 
     def close(self) -> None:
-        """Ends the thread and the players; nothing can be requested afterwards."""
+        """Ends the thread and the players; later requests raise ``RuntimeError``."""
         with self._changed:
             self._stop()
             self._closed = True
@@ -188,13 +188,13 @@ class Thinker:
             try:
                 with contextlib.suppress(_SupersededError):
                     self._answer(job)
-            except BaseException as error:  # whatever a player does, the window lives on
+            except BaseException as error:  # an error in a player must not end the thread
                 if not isinstance(error, ValueError):
                     _log.exception("%s failed", job.spec.label)
                 self._show(job, status="failed", error=_one_line(job.spec, error))
 
     def _show(self, job: _Job, **changes: Any) -> None:
-        """Replaces what is shown of a job, unless it is not wanted any more."""
+        """Updates the snapshot of a job, unless the job has been cancelled."""
         with self._changed:
             if self._job is not job:
                 return
@@ -226,12 +226,12 @@ class Thinker:
                 self._watch(job, thinking)
         except _SupersededError:
             raise
-        except BaseException:  # in what state it is now, nobody knows
+        except BaseException:  # its state is unknown now
             self._bench.drop(job.spec)
             raise
 
     def _await(self, future: "Future[Result]", job: _Job) -> Result:
-        """A result that another thread works on, unless the job is cancelled before."""
+        """Waits for a result of another thread; raises ``_SupersededError`` if the job is cancelled before."""
         future.add_done_callback(lambda _: job.wake.set())
         while not future.done() and not job.cancelled:
             job.wake.wait()
@@ -240,7 +240,7 @@ class Thinker:
         return future.result()
 
     def _watch(self, job: _Job, thinking: Thinking) -> None:
-        """Searches in slices, with a look at the window's wishes after each."""
+        """Searches in time slices and checks after each whether the job has changed."""
         begun = looked = self._clock()
         limits = [job.seconds, job.spec.seconds if job.spec.by_time else None] if job.mode != "analyse" else []
         limit = min((limit for limit in limits if limit is not None), default=None)
@@ -278,7 +278,7 @@ class Thinker:
         }
 
     def _ask(self, job: _Job, player: Player) -> None:
-        """The move of a player that cannot be watched; one that is left while it thinks is not asked again."""
+        """Gets the move of a player that cannot be watched; drops the player if the job is cancelled meanwhile."""
         begun = self._clock()
         try:
             answer = self._await(in_thread("player", lambda: player.choose([job.board.copy()])), job)
@@ -306,7 +306,7 @@ class Thinker:
 
 
 class _Bench:
-    """The players that are ready, or being made: each by its spec, the one used longest ago goes first."""
+    """The players that are ready or being made, by their specs; at most ``_MOST_PLAYERS``, those used last."""
 
     def __init__(self, opponents: Opponents) -> None:
         self._opponents = opponents
@@ -314,7 +314,7 @@ class _Bench:
         self._leaving: list[Future[None]] = []
 
     def player(self, spec: OpponentSpec) -> "Future[Player]":
-        """The player of a spec, made in a thread of its own if it is new or could not be made before."""
+        """The player of a spec; made in a thread of its own if it is new or could not be made before."""
         known = self._players.get(spec)
         if known is None or (known.done() and known.exception() is not None):
             self._players[spec] = in_thread("player", lambda: self._opponents.make(spec))
@@ -324,13 +324,13 @@ class _Bench:
         return self._players[spec]
 
     def drop(self, spec: OpponentSpec) -> None:
-        """Ends a player, as soon as it is there; without effect if there is none."""
+        """Closes a player, as soon as it has been made; does nothing if there is none."""
         future = self._players.pop(spec, None)
         if future is not None:
             future.add_done_callback(_close)
 
     def close(self) -> None:
-        """Ends all players, side by side, and waits for that; for one that is still being made nobody waits."""
+        """Closes all players in parallel and waits for this, except for players that are still being made."""
         for spec, future in list(self._players.items()):
             if future.done():
                 del self._players[spec]
@@ -341,7 +341,7 @@ class _Bench:
 
 
 def _close(future: "Future[Player]") -> None:
-    """Gives back what a player holds, if it holds anything."""
+    """Closes the player, if it could be made."""
     if future.exception() is None:
         try:
             close_player(future.result())
@@ -350,12 +350,12 @@ def _close(future: "Future[Player]") -> None:
 
 
 def steady(spec: OpponentSpec) -> OpponentSpec:
-    """The same opponent without its variety, without pondering, and without contempt for draws."""
+    """The same opponent without variety, pondering, and contempt for draws."""
     return spec.changed(vary=False, ponder=False, search=spec.search.impartial())
 
 
 def _legal(board: Board, move: Move) -> Move:
-    """The move with its path; IllegalMoveError if it is not legal."""
+    """The move with its path; raises ``IllegalMoveError`` if it is illegal."""
     after = board.copy()
     try:
         after.push(move)

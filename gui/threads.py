@@ -1,4 +1,4 @@
-"""Background threads: how they begin, and how the program ends while they are still at work. No pygame."""
+"""Background threads: starting them, and ending the program while they still run. No pygame."""
 
 import contextlib
 import logging
@@ -11,13 +11,13 @@ from concurrent.futures import Future
 from typing import TypeVar
 
 Result = TypeVar("Result")
-WORKERS = ("thinker", "player", "ponder", "endgames", "annotator")  # names of threads
+WORKERS = ("thinker", "player", "ponder", "endgames", "annotator")  # threads to wait for
 LAST_WORK_S = 1.5
-LAST_WORK_AFTER_AN_ERROR_S = 20.0  # the error has to be told, which ``leave`` would prevent
+LAST_WORK_AFTER_AN_ERROR_S = 20.0  # ``leave`` would prevent the error message
 
 
 def in_thread(name: str, work: Callable[[], Result]) -> "Future[Result]":
-    """Does work in a thread of its own, which nobody has to wait for."""
+    """Runs ``work`` in a daemon thread; the future gets its result or exception."""
     future: Future[Result] = Future()
 
     def run() -> None:
@@ -31,8 +31,8 @@ def in_thread(name: str, work: Callable[[], Result]) -> "Future[Result]":
 
 
 def wait_for_threads(seconds: float) -> bool:
-    """Lets players and oracles finish what they are at, and says whether they have: a thread inside a network's library
-    must not outlive the interpreter, which would abort."""
+    """Waits at most ``seconds`` for the threads of players and oracles; returns whether all have ended. If a thread
+    inside a network's library outlives the interpreter, the process aborts."""
     workers = [thread for thread in threading.enumerate() if thread.name in WORKERS]
     deadline = time.monotonic() + seconds
     for thread in workers:
@@ -41,8 +41,8 @@ def wait_for_threads(seconds: float) -> bool:
 
 
 def leave() -> None:
-    """Ends the process at once, everything being stored: what is still at work may compile for half a minute, and the
-    interpreter must not be taken down under it."""
+    """Ends the process at once; everything must be stored already. Threads may still compile for half a minute, and the
+    interpreter must not shut down while they run."""
     logging.shutdown()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):

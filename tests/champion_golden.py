@@ -1,7 +1,7 @@
-"""The signature of the network that comes with the program.
+"""The signature of the champion, the network of the package.
 
-``python tests/champion_golden.py`` remakes ``data/champion.json`` (``PYTHONPATH=.`` if the project is not installed);
-that is right where another network is shipped, or the search is meant to change.
+``python tests/champion_golden.py`` writes ``data/champion.json`` (``PYTHONPATH=.`` if the project is not installed). Do
+this only if another network is shipped or the search is meant to change.
 """
 
 import json
@@ -21,7 +21,7 @@ POSITIONS, SIMULATIONS = 24, 100
 
 
 def champion_signature() -> dict[str, Any]:
-    """Digest of the weights; of fixed random games: what it makes of the position, and the visits of its search."""
+    """Digest of the weights; for positions of fixed random games, win/draw/loss and visits of a search."""
     loaded = load_checkpoint(checkpoint_folder(CHAMPION))
     boards = [random_game(random.Random(seed), 2 * seed) for seed in range(POSITIONS)]
     search = LockstepSearch(SearchConfig(num_simulations=SIMULATIONS), len(boards))

@@ -42,7 +42,7 @@ FAST_FILES = {
     "test_tablebase_files",
     "test_time_control",
 }
-"""Rules, notation, storage, the gate, and the search beside its slow references: what ``-m fast`` runs."""
+"""The files that ``-m fast`` runs: rules, notation, storage, the gate, and the search against slow references."""
 
 LONG_FILES = {
     "test_gui_window",
@@ -53,7 +53,7 @@ LONG_FILES = {
     "test_teacher",
     "test_training",
 }
-"""Begun first, so that no worker is left with one of them when the others have nothing more to do."""
+"""Files that are run first, so that no worker still runs one of them when all others have finished."""
 
 if numba_config.DISABLE_JIT:
     use_python_intrinsics()
@@ -64,7 +64,7 @@ settings.load_profile("crownhead")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """With ``-m fast`` other files are not even imported, nor what they need."""
+    """With ``-m fast``, other files are not imported, so that their requirements are not needed."""
     is_test = collection_path.stem.startswith("test_")
     return True if config.option.markexpr == "fast" and is_test and collection_path.stem not in FAST_FILES else None
 
@@ -78,14 +78,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def ctrl_c_reaches_programs() -> None:
-    """A shell starts what runs in its background deaf to SIGINT, and so would be the programs that tests interrupt."""
+    """Enables SIGINT for the programs that tests interrupt: they would inherit that a shell's background ignores it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True, scope="session")
 def own_cache() -> Iterator[None]:
-    """Tests neither see nor change the tables and the cache that this machine's user has."""
+    """Makes tests use their own folders for tables and caches, not those of the user."""
     before = os.environ.copy()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["CROWNHEAD_TABLEBASE"] = str(Path(folder) / "tablebase")
@@ -97,7 +97,7 @@ def own_cache() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def trainings_have_one_thread() -> None:
-    """What a network learns in a test must not depend on how long threads wait for one another."""
+    """Makes trainings use one thread, so that their results do not depend on timing."""
     import torch
 
     torch.set_num_threads(1)
@@ -105,19 +105,19 @@ def trainings_have_one_thread() -> None:
 
 @pytest.fixture(scope="session")
 def trained_run(tmp_path_factory: pytest.TempPathFactory) -> TrainedRun:
-    """A short run of two iterations, which tests may read but not change."""
+    """A short run of two iterations; tests must not change it."""
     folder = tmp_path_factory.mktemp("trained") / "run"
     return TrainedRun(folder, last_json(crownhead("train", "--preset", "smoke", "--run", folder, "--json", *FAST)))
 
 
 @pytest.fixture
 def run_copy(trained_run: TrainedRun, tmp_path: Path) -> Path:
-    """The folder of such a run, which a test may change."""
+    """A copy of ``trained_run``'s folder, which a test may change."""
     return Path(shutil.copytree(trained_run.folder, tmp_path / "run"))
 
 
 @pytest.fixture
 def short() -> Iterator[Path]:
-    """A folder whose name leaves room for a socket's."""
+    """A folder with a path that is short enough for a socket in it."""
     with tempfile.TemporaryDirectory(prefix="ch", dir="/tmp") as folder:
         yield Path(folder)

@@ -1,4 +1,4 @@
-"""Oracles for the tests: every position of two and three pieces, its outcome and distance found by brute force."""
+"""Oracles for tests: outcome and distance of all positions of two and three pieces, computed by brute force."""
 
 from functools import cache
 from itertools import combinations, product
@@ -38,7 +38,12 @@ def _hashed(positions):
 
 @njit(cache=True)
 def _successors(positions, keys, moves):
-    """First edge of each position; the position each edge leads to (-1: the opponent has nothing left); reversible?"""
+    """The moves (edges) of all positions.
+
+    Returns:
+        Index of the first edge of each position; index of the position that each edge leads to (-1: the opponent
+        has no pieces); whether each edge is reversible.
+    """
     first, edges, n = np.zeros(len(positions) + 1, np.int64), np.empty(len(positions) * 16, np.int64), 0
     quiet = np.zeros(len(edges), np.bool_)
     for i in range(len(positions)):
@@ -54,7 +59,7 @@ def _successors(positions, keys, moves):
 
 @njit(cache=True)
 def _distances(first, edges):
-    """(values 1, 0, -1, plies to the end, -1 for draws) by going over all positions until nothing changes."""
+    """(values 1, 0, -1; plies to the end, -1 for draws) by iterating over all positions until nothing changes."""
     n = len(first) - 1
     values, plies = np.zeros(n, np.int8), np.full(n, -1, np.int16)
     for distance in range(400):
@@ -79,7 +84,7 @@ def _distances(first, edges):
 
 @njit(cache=True)
 def _with_80_plies(first, edges, quiet, values):
-    """Values int8 [81, n] by reversible plies, the 80-ply rule counted; the longest win is shorter than 80 plies."""
+    """Values int8 [81, n] by reversible plies, with the 80-ply rule; the longest win is shorter than 80 plies."""
     n = len(first) - 1
     found = np.zeros((81, n), np.int8)
     for reversible in range(80, -1, -1):
@@ -96,7 +101,7 @@ def _with_80_plies(first, edges, quiet, values):
 
 
 def _all_positions() -> np.ndarray:
-    """Every position of two and three pieces, both sides having some: uint32 [n, 3]."""
+    """All positions of two and three pieces in which both sides have pieces: uint32 [n, 3]."""
     bits = [1 << square for square in range(32)]
     found = []
     for own_count, opp_count in ((1, 1), (2, 1), (1, 2)):
@@ -132,12 +137,12 @@ class Endings:
         self.values, self.plies = _distances(*self._graph[:2])
 
     def with_80_plies(self) -> np.ndarray:
-        """Values int8 [81, n] by reversible plies where the 80-ply rule counts, and repetitions do not."""
+        """Values int8 [81, n] by number of reversible plies, with the 80-ply rule but without repetitions."""
         assert self.plies.max() < 80
         return _with_80_plies(*self._graph, self.values)
 
     def rows(self, positions: np.ndarray) -> np.ndarray:
-        """Where the positions are."""
+        """Row numbers of positions in ``positions``."""
         rows = np.searchsorted(self._keys, _hash(positions)).clip(max=len(self._keys) - 1)
         assert np.array_equal(self.positions[rows], positions[:, :3])
         return rows
@@ -145,15 +150,15 @@ class Endings:
 
 @cache
 def endings() -> Endings:
-    """The endings, solved once."""
+    """The solved endings, cached."""
     return Endings()
 
 
 class TableOracle:
-    """Judges by the brute-force tables.
+    """A ``LeafOracle`` of the brute-force tables.
 
     Attributes:
-        batches: sizes of the batches it was asked about.
+        batches: sizes of the batches in calls of ``judge``.
     """
 
     max_pieces = MOST_PIECES
@@ -168,7 +173,7 @@ class TableOracle:
         assert positions.dtype == np.uint32
         assert (np.bitwise_count(positions[:, 0] | positions[:, 1]) <= self.max_pieces).all()
         outcomes, plies = np.full(len(positions), LOSS, np.uint8), np.zeros(len(positions), np.int16)
-        alive = positions[:, 0] != 0  # who has no pieces has lost
+        alive = positions[:, 0] != 0  # a side without pieces has lost
         rows = endings().rows(positions[alive])
         outcomes[alive] = np.array([DRAW, WIN, LOSS], np.uint8)[endings().values[rows]]
         plies[alive] = endings().plies[rows]
@@ -177,12 +182,12 @@ class TableOracle:
         return outcomes, plies
 
     def compiled(self) -> None:
-        """Every position goes to ``judge``."""
+        """Returns None: all positions go to ``judge``."""
 
 
 @cache
 def retrograde_values() -> np.ndarray:
-    """Values of the same positions by the tables of ``engine.tablebase``: int8 [n]."""
+    """Values int8 [n] of the same positions by the tables of ``engine.tablebase``."""
     return solve_tables(MOST_PIECES, 1).lookup(endings().positions)
 
 

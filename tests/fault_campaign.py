@@ -1,12 +1,12 @@
-"""A run on a Ray cluster of this machine, and random faults: what is lost, doubled, held up, and left over.
+"""Causes random faults during a run on a Ray cluster of this machine, and reports what is lost, doubled or delayed.
 
     PYTHONPATH=.:tests python tests/fault_campaign.py [--faults 100] [--nodes 2] [--seed 1] [--calm 0] [--shared]
         [--folder FOLDER]
 
-Faults: an actor, a raylet or all of a node killed (kill -9), a node paused for 20 s (SIGSTOP), a node that joins, one
-that is drained and killed 5 s later, the learner killed or ended by SIGTERM, and resumed; with --shared all actors ask
-shared evaluators, which are killed, too. After each, the campaign waits until every actor that there should be has
-delivered a shard, and with --calm so many seconds more: then it also says when self-play was back at 95 % of its rate.
+Faults: an actor, a raylet or a whole node is killed (kill -9), a node is paused for 20 s (SIGSTOP), a node joins, a
+node is drained and killed 5 s later, the learner is killed or ended by SIGTERM and resumed. With --shared, all actors
+use shared evaluators, which are killed, too. After each fault, the campaign waits until all expected actors have
+delivered a shard, and --calm seconds more; with --calm it also reports when self-play was back at 95 % of its rate.
 Prints a line for each fault and a summary.
 """
 
@@ -72,7 +72,7 @@ class Campaign:
                     continue
 
     def wait_for_all(self, since: float) -> float:
-        """Waits until as many actors as there are nodes have delivered a shard; returns how long that took."""
+        """Waits until as many actors as there are nodes have delivered a shard; returns the time this took."""
         while True:
             at_work = {event["actor"] for event in self.events() if event["event"] == "play" and event["time"] > since}
             if len(at_work) > len(self.others):
@@ -131,7 +131,7 @@ class Campaign:
         self.stopped.append((began, time.time()))
 
     def close(self) -> list[int]:
-        """Ends all; returns the processes of the learner that are left."""
+        """Ends all processes; returns those of the learner that are left."""
         family = descendants(self.learner.pid)
         self.learner.send_signal(signal.SIGTERM)  # what a shell starts in its background may be deaf to SIGINT
         self.learner.wait(60)
@@ -142,7 +142,7 @@ class Campaign:
         return left
 
     def stalls(self) -> list[float]:
-        """Pauses of the learner above ``STALL_S``, but for its first games and times when there was none."""
+        """Pauses of the learner longer than ``STALL_S``, except for the first games and times without a learner."""
         found = []
         for event, later in pairwise(self.events()):
             began, ended = event["time"], later["time"]
@@ -155,7 +155,7 @@ class Campaign:
         """Seconds from the end of each fault until self-play is back at 95 % of the rate of calm times.
 
         Args:
-            calm: beginning and end of each calm time; the first one is before all faults, the others follow one each.
+            calm: beginning and end of each calm time; the first is before all faults, each other one after a fault.
         """
         played = [(event["time"], event["evaluations"]) for event in self.events() if event["event"] == "play"]
 
@@ -170,7 +170,7 @@ class Campaign:
         return found
 
     def accounts(self) -> dict[str, int]:
-        """Games that the log has acknowledged, games on disk, and such as are there twice."""
+        """Numbers of games acknowledged in the log, games on disk, and games that are on disk twice."""
         shards = [read_shard(path) for path in sorted((self.run / "shards").glob(f"*{SUFFIX}"))]
         on_disk = Counter(game for shard in shards for game in games_of(shard))
         acknowledged = sum(event["games"] for event in self.events() if event["event"] == "play")
@@ -187,7 +187,7 @@ def evaluators() -> list[int]:
 
 
 def games_of(shard: Shard) -> Iterator[bytes]:
-    """What each game is known by: where it began, its moves, and what its searches found."""
+    """What identifies each game: its start, its moves, and the results of its searches."""
     samples, moves = shard.sample_offsets, shard.move_offsets
     for n in range(shard.info.games):
         rows = slice(samples[n], samples[n + 1])

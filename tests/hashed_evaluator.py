@@ -1,4 +1,4 @@
-"""A compiled evaluator for the tests of the step loop: answers that look random, and no network behind them."""
+"""A compiled evaluator for tests of the step loop: pseudo-random answers without a network."""
 
 import numpy as np
 from numba import njit
@@ -17,7 +17,7 @@ def _mixed(state):
 
 @njit(cache=True)
 def _forward(positions, network, policy, wdl):
-    """Logits in [-2, 2) that depend on the position alone; ``network`` is a seed."""
+    """Writes logits in [-2, 2) that depend only on the position; ``network`` is a seed."""
     for i in range(positions.shape[0]):
         state = np.uint64(network)
         for word in range(4):
@@ -43,10 +43,10 @@ def _search(state, settings, tables, seed, steps):
 
 
 class HashedEvaluator:
-    """A ``CompiledEvaluator``.
+    """A ``CompiledEvaluator`` with pseudo-random answers.
 
     Attributes:
-        compiled_calls: of ``search``.
+        compiled_calls: number of calls of ``search``.
     """
 
     def __init__(self, seed: int = 1) -> None:

@@ -1,6 +1,6 @@
 """Russian draughts in the whole program: boards, notation, draws, search, players and training.
 
-A process plays one game, so these tests are run by one of their own: see ``test_russian.py``, or
+A process plays only one kind of game, so these tests run in a process of their own: see ``test_russian.py``, or
 ``CROWNHEAD_GAME=russian pytest tests/in_russian.py``.
 """
 
@@ -95,7 +95,7 @@ def test_a_game_in_its_notation() -> None:
     ("fen", "text", "after"),
     [
         ("W:WKa1:Bb2,f6", "a1:g7", "B:WKg7:B"),
-        ("W:WKa1:Bb2,f6", "a1:d4:h8", "B:WKh8:B"),  # a square on the way, as good as another
+        ("W:WKa1:Bb2,f6", "a1:d4:h8", "B:WKh8:B"),  # any square on the way will do
         ("W:We7:Bd8,f8,Kf6", "e7:g5", "B:Wg5:Bd8,f8"),
     ],
 )
@@ -145,7 +145,7 @@ def test_what_is_no_position_or_no_game_of_this_kind() -> None:
 
 
 def leads_on(board: Board, move: Move) -> bool:
-    """Whether a king's move goes to a new position in which nothing can be taken."""
+    """Whether a king's move leads to a new position without a capture."""
     after = board.copy()
     after.push(move)
     return after.reversible_plies > 0 and after.repetitions() == 1 and not after.legal_moves[0].captured
@@ -189,7 +189,7 @@ def test_search_proves_a_win(fen: str) -> None:
 
 
 def test_more_moves_than_a_word_has_bits() -> None:
-    """Shots are looked for among the first 64 moves; all have their probability."""
+    """Shots are only searched among the first 64 moves; all moves have priors."""
     board = Board("W:WKd8,Kh8,Ka7,Kd6,Kh6,Ka5,Kh4,Kh2,Ka1,Kc1,Ke1,Kg1:Ba3")
     search = LockstepSearch(SearchConfig(num_simulations=100, shot_prior=0.3), 1)
     search.set_board(0, board)
@@ -202,7 +202,7 @@ def test_more_moves_than_a_word_has_bits() -> None:
 
 
 def test_searched_games_end_as_boards_do() -> None:
-    """Every move that the search makes is the board's, and both see the same end."""
+    """All moves of the search are legal on the board, and both see the same end of the game."""
     endings = {
         Ending.LOST: Termination.NO_MOVES,
         Ending.REPETITION: Termination.REPETITION,
@@ -258,7 +258,7 @@ def crownhead(*arguments: str, **environment: str) -> subprocess.CompletedProces
 
 
 def test_training_and_what_finds_the_run_afterwards(tmp_path: Path) -> None:
-    """The smoke preset by its name; its network says what game it plays to every later command."""
+    """Trains the smoke preset by its name; later commands learn from the network which game it plays."""
     run = str(tmp_path / "run")
     done = crownhead("train", "--game", "russian", "--preset", "smoke", "--run", run, "--json", *SHORT)
     assert done.returncode == 0, done.stderr

@@ -1,8 +1,8 @@
-"""What the board costs: work per frame, frames per second, memory over many games, idle processor time, the first move.
+"""Measures the window: work per frame, frames per second, memory over many games, idle processor time, the first move.
 
-Run it with the number of minutes that fast games are played for the memory's sake (5 if left out): it opens windows on
-a screen of its own (Xvfb), prints a table and keeps nothing. With ``networks`` behind the minutes two networks play as
-long instead, with animation, and nothing else is measured.
+Argument: minutes of fast games for measuring memory (default 5). Opens windows on its own screen (Xvfb) and prints a
+table. With ``networks`` as the second argument, two networks play for this time instead, with animation, and nothing
+else is measured.
 """
 
 import os
@@ -32,7 +32,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def resident_mib(process: int | str = "self") -> float:
-    """Memory of a process that lies in RAM, in MiB."""
+    """Resident memory of a process in MiB."""
     return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * PAGE / 2**20
 
 
@@ -47,7 +47,7 @@ def say(what: str, value: str) -> None:
 
 
 def opened(home: Path, animation_ms: int) -> App:
-    """The program in this process, on the screen that DISPLAY names."""
+    """Opens the program in this process, on the screen in DISPLAY."""
     save_preferences(Preferences(sounds=False, animation_ms=animation_ms), home / "preferences.json")
     start_pygame()
     app = App(Opponents(make_network, None, find_networks), EndgameInfo(oracle=ask_oracle), home)
@@ -56,7 +56,7 @@ def opened(home: Path, animation_ms: int) -> App:
 
 
 def run_for(app: App, seconds: float, after_frame: Callable[[float], None]) -> None:
-    """The program's own loop, for some time."""
+    """Runs the program's loop for some time."""
     end, frame = time.monotonic() + seconds, app.frame
 
     def counted() -> None:
@@ -70,7 +70,7 @@ def run_for(app: App, seconds: float, after_frame: Callable[[float], None]) -> N
 
 
 def restarted(app: App, plan: GamePlan) -> bool:
-    """Begins the next game once one is over."""
+    """Begins the next game if one is over."""
     if app.controller.session.is_over:
         app.go.start_game(plan)
         return True
@@ -78,7 +78,7 @@ def restarted(app: App, plan: GamePlan) -> bool:
 
 
 def count_work(app: App) -> list[float]:
-    """Notes the processor time of the window's thread in every frame that draws something."""
+    """Measures the processor time of the window's thread in every frame that draws something."""
     work: list[float] = []
     frame = app.frame
 
@@ -105,7 +105,7 @@ def say_work(what: str, app: App, work: list[float]) -> None:
 
 
 def measure_frames(home: Path) -> None:
-    """Two networks that think 400 simulations per move, moves animated all the time they are not thinking."""
+    """Measures frames while two networks play with 400 simulations per move and long animations."""
     app = opened(home, 220)
     frame_work = count_work(app)
     spec = OpponentSpec(kind="network").changed(search={"num_simulations": 400, "oracle": "tablebase"})
@@ -138,7 +138,7 @@ def measure_frames(home: Path) -> None:
 
 
 def measure_memory(home: Path, minutes: float, networks: bool) -> None:
-    """Game after game: random against random without animation, or two networks with it."""
+    """Measures memory over many games: random players without animation, or two networks with it."""
     app = opened(home, 220 if networks else 0)
     spec = OpponentSpec(kind="random")
     if networks:
@@ -161,7 +161,7 @@ def measure_memory(home: Path, minutes: float, networks: bool) -> None:
 
 
 def measure_idle(display: str, home: Path) -> None:
-    """The whole program beside this one, left alone."""
+    """Measures the processor time of the whole program in another process, without input."""
     for what, options, keys in (
         ("idle at the board", ("--opponent", "random", "--side", "black"), ()),
         ("idle in the menu", ("--menu",), ()),
@@ -181,7 +181,7 @@ def measure_idle(display: str, home: Path) -> None:
 
 
 def measure_start(display: str, home: Path) -> None:
-    """From the command to the network's first move, the second time."""
+    """Measures the time from the command to the network's first move, at the second start."""
     for number in (1, 2):
         folder = home / str(number)
         folder.mkdir()

@@ -1,8 +1,8 @@
-"""Positions per second of every inference backend with one thread, and how long new weights take to reach it.
+"""Measures positions per second of every inference backend with one thread, and the time to update its weights.
 
 Run it: ``PYTHONPATH=. python tests/measure_inference.py [NETWORK]...``, where NETWORK is a size (4x48) or the folder of
-a checkpoint. Seconds are of processor time, so that other work on the machine matters little, and backends take turns;
-shown are the median and, in brackets, the best of the rounds.
+a checkpoint. It measures processor time, so that other work on the machine matters little, and backends take turns. It
+prints the median of the rounds and, in brackets, the best.
 """
 
 import statistics
@@ -20,18 +20,18 @@ from learner.network import NETWORKS, Network, make_network
 
 BATCHES = (1, 8, 64, 256)
 ROUNDS = 9
-SECONDS = 0.04  # of a round, at least one call
+SECONDS = 0.04  # seconds of a round, at least one call
 NAMES = ("torch-float32", "torch", *KERNELS)
 
 
 def load(name: str) -> Network:
-    """A trained network, or one of this size in which every layer matters."""
+    """Loads a trained network, or makes a random one of a size in which all layers have an effect."""
     if name not in NETWORKS:
         return load_checkpoint(name).network
     torch.manual_seed(0)
     network = make_network(NETWORKS[name]).eval()
     for block in network.blocks:
-        torch.nn.init.normal_(block.second.norm.weight, std=0.5)  # a fresh network's blocks do nothing
+        torch.nn.init.normal_(block.second.norm.weight, std=0.5)  # the blocks of a new network have no effect
     return network
 
 
@@ -45,7 +45,7 @@ def rate(evaluator: NetworkEvaluator, positions: np.ndarray) -> float:
 
 
 def update_seconds(evaluator: NetworkEvaluator, network: Network) -> float:
-    """How long an actor waits for new weights, the first evaluation with them included."""
+    """Seconds that an actor waits for new weights, including the first evaluation."""
     positions, times = random_positions(64), []
     for _ in range(3):
         start = time.process_time()

@@ -1,9 +1,9 @@
-"""How many shards a second the learner's process takes in from a pool of many actors that cost nothing.
+"""Measures how many shards per second the learner's process receives from many actors that cost nothing.
 
     PYTHONPATH=.:tests python tests/measure_intake.py [--actors 1000] [--samples 100 2000 20000] [--seconds 10]
 
-The pool's and the replay window's code is the real one; actors answer each request at once with the same shard. Prints
-shards, samples and megabytes a second, and what a shard costs.
+The code of pool and replay window is the real one; actors answer each request at once with the same shard. Prints
+shards, samples and megabytes per second, and the time for a shard.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from selfplay.worker import Played
 
 
 class FakePool(Pool):
-    """Actors whose shards are there as soon as they are asked for."""
+    """Actors whose shards are available as soon as they are requested."""
 
     def __init__(self, actors: int, shard: bytes) -> None:
         self._number, self._shard = actors, shard

@@ -1,8 +1,8 @@
-"""How well networks learn the same samples, and how fast: python tests/measure_networks.py RUN wide256 wide512
+"""Compares how well and how fast networks learn the same samples: python tests/measure_networks.py RUN wide256 wide512
 
-The shards of a run are learnt from by networks from random weights, with the run's settings of the trainer; the last
-shards are held out. Prints the divergence of the policy from its target, the cross-entropy of win, draw and loss (nats)
-on them, and milliseconds a step.
+Trains networks from random weights on the shards of a run, with the run's settings of the trainer, except for the last
+shards. On these it measures the divergence of the policy from its target and the cross-entropy of win, draw and loss
+(nats). Also prints milliseconds per step.
 """
 
 import argparse
@@ -31,7 +31,7 @@ def held_out(samples: Samples, weight: float, size: int = 2048) -> list[Training
 
 @torch.no_grad()
 def figures_on(network: Network, batches: list[TrainingBatch]) -> dict[str, float]:
-    """Means over the positions."""
+    """The measures as means over the positions."""
     total = sum(map(len, batches))
     sums: dict[str, float] = {}
     for batch in batches:

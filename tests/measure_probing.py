@@ -1,10 +1,10 @@
-"""How fast tables are probed, and how long a search waits for them, by number of pieces.
+"""Measures how fast tables are probed, and how long a search waits for them, by number of pieces.
 
     python tests/measure_probing.py FOLDER [PIECES ...]
 
-It prints a table and keeps nothing. Positions are random. *Cold*: one position after the other, each with the time
-until its answer, for a prober that waits for blocks that are not in memory, and for one that does not. *Warm*: the
-same positions many times over in one batch, all of their blocks in memory.
+Prints a table. Positions are random. *Cold*: time until the answer for one position after another, with and without
+waiting for blocks that are not in memory. *Warm*: the same positions many times in one batch, with all blocks in
+memory.
 """
 
 import sys
@@ -16,7 +16,7 @@ from engine.tablebase import Tablebase, open_tablebase
 from engine.tablebase.probing import first_impossible
 
 POSITIONS, REPEATS, MEN = 1000, 200, 0.6
-PAUSE = 0.0005  # seconds between positions, as a search has
+PAUSE = 0.0005  # seconds between positions, as in a search
 CACHE_BYTES = 256 << 20
 
 
@@ -33,7 +33,7 @@ def random_positions(pieces: int, seed: int = 1) -> np.ndarray:
 
 
 def waits(tables: Tablebase, positions: np.ndarray, patient: bool) -> str:
-    """Milliseconds until an answer: the median, the 99th of a hundred, and the longest."""
+    """Milliseconds until an answer: median, 99th percentile, and maximum."""
     seconds = []
     for row in range(len(positions)):
         begin = time.perf_counter()
@@ -44,7 +44,7 @@ def waits(tables: Tablebase, positions: np.ndarray, patient: bool) -> str:
 
 
 def warm_rate(tables: Tablebase, positions: np.ndarray) -> float:
-    """Probes a second, the best of three batches."""
+    """Probes per second, the best of three batches."""
     many = np.random.default_rng(2).permutation(np.tile(positions, (REPEATS, 1)))
     tables.probe_wdl_many(many)
     seconds = []

@@ -1,8 +1,8 @@
-"""How many faults of weak players get a reason, and of which kind.
+"""Measures how many faults of weak players get a reason, and of which kind.
 
 ``python tests/measure_reasons.py FILE [GAMES [SECONDS [SEED]]]``: weak players play games, the champion reviews them
-with SECONDS a position, and the faults go into FILE, one in a line of JSON. With a FILE that is there, its faults are
-explained, each position once, and the figures printed; with ``-v`` behind it every reason, too.
+with SECONDS per position, and the faults are written to FILE, one line of JSON each. If FILE exists, its faults are
+explained, each position once, and the numbers are printed; with ``-v`` at the end also every reason.
 """
 
 import json
@@ -24,9 +24,9 @@ from selfplay.conditions import Conditions
 from selfplay.players import make_player
 
 WEAK = "level:beginner", "level:casual", "level:club", "level:county", "alphabeta:1", "champion"
-SIMULATIONS = 16  # of the champion among the weak
+SIMULATIONS = 16  # strength of the champion among the weak players
 MOST_PLIES = 160
-OPENING = 2  # plies at random
+OPENING = 2  # random plies at the beginning
 
 
 def texts(board: Board, moves: tuple[Move, ...]) -> list[str]:

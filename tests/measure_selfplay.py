@@ -1,9 +1,9 @@
-"""What self-play makes of the bare network's rate: actors as in a run of their own processes, with nobody who learns.
+"""Compares the rate of self-play with that of the network alone: actors in processes as in a run, without a learner.
 
     python tests/measure_selfplay.py [--preset gpu] [--actors 16] [--warm-up 20] [--seconds 60] [--set KEY=VALUE]...
 
-Weights are random. The bare network is measured before and after, since machines drift, in batches as self-play makes
-them. Prints positions a second of both, their ratio, and how busy processors and GPU were.
+Weights are random. The network alone is measured before and after, since machines drift, with batches of the sizes of
+self-play. Prints positions per second of both, their ratio, and the use of processors and GPU.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from selfplay.worker import Played
 
 
 def play(config: RunConfig, pool: ProcessPool, seconds: float) -> list[Played]:
-    """What the actors deliver in this time."""
+    """Runs the actors for some seconds and returns what they deliver."""
     played, end = list[Played](), time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
         pool.refill()
@@ -37,7 +37,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--set", action="append", default=[], dest="settings", metavar="KEY=VALUE")
     options = parser.parse_args()
-    # Small shards, since what is at work when the time begins or ends is not known.
+    # Small shards, since work in progress at the beginning and the end is not counted.
     settings = [f"selfplay.actors={options.actors}", "selfplay.positions_per_shard=1000", *options.settings]
     config = make_config(options.preset, settings)
     use_single_thread()

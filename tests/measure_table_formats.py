@@ -1,9 +1,9 @@
-"""How many bytes the values of 2-5 pieces take, stored in different ways. Run it: it prints a table and keeps nothing.
+"""Measures the bytes for the values of 2-5 pieces in different formats, and prints a table.
 
-Ways to choose positions: of both sides to move; of the first side alone (the other is one step ahead); of the first
-side where it cannot capture (captures are looked up; such positions repeat the value before them). Ways to write
-their values, in blocks of ``BLOCK`` positions that are read by themselves: two bits each; runs of equal values, a
-byte for value and length up to 63; two bits each under zstd; and the arithmetic coder of the table files.
+Choices of positions: both sides to move; only the first side (the other follows by one ply of search); the first side
+in positions without a capture (captures are looked up; such positions repeat the value before them). Formats of values,
+in blocks of ``BLOCK`` positions that can be read separately: two bits each; runs of equal values, with a byte for value
+and length up to 63; two bits each, compressed by Zstandard; the arithmetic coder of the table files.
 """
 
 import sys
@@ -28,7 +28,7 @@ ZSTD_LEVEL = 19
 
 @njit
 def values_of(grid, words, skip_captures):
-    """uint8 values (0 draw, 1 win, 2 loss) of a slice's positions in their order."""
+    """Values uint8 (0 draw, 1 win, 2 loss) of a slice's positions in their order."""
     values = np.empty(words.shape[0] * 32, np.uint8)
     ranks, pieces = np.zeros(NUM_KINDS, np.int64), np.zeros(NUM_KINDS, np.uint32)
     n = 0
@@ -55,7 +55,7 @@ def values_of(grid, words, skip_captures):
 
 @njit
 def num_runs(values):
-    """Runs of equal values, none longer than ``LONGEST_RUN`` and none across blocks."""
+    """Number of runs of equal values, of at most ``LONGEST_RUN`` each and not across blocks."""
     runs, length = 0, 0
     for i in range(values.shape[0]):
         if i % BLOCK == 0 or length == LONGEST_RUN or values[i] != values[i - 1]:

@@ -1,4 +1,4 @@
-"""Players by their text, as tests name them."""
+"""Makes players from their texts, for tests."""
 
 from typing import Any
 
@@ -8,6 +8,6 @@ from selfplay.players import make_player
 
 
 def player_of(text: object, **conditions: Any) -> Any:
-    """The player of a text, made for these ``Conditions``."""
+    """Makes the player of a text for some ``Conditions``."""
     player: Player = make_player(parse_player(str(text)), Conditions(**conditions))
     return player

@@ -1,4 +1,4 @@
-"""Crownhead's command line: as a program of its own, which tests interrupt or kill, and within the test's process."""
+"""Runs Crownhead's command line: as a process, which tests can interrupt or kill, or within the test's process."""
 
 import contextlib
 import io
@@ -17,10 +17,11 @@ ROOT = Path(__file__).parents[1]
 
 
 def crownhead_program(*arguments: object) -> list[str]:
-    """``crownhead ARGUMENTS`` of this checkout, to be run in ``ROOT``; started as the installed command does.
+    """The command ``crownhead ARGUMENTS`` of this checkout, to be run in ``ROOT``; it starts as the installed command
+    does.
 
-    Not by ``python -m``: Python then ends by the signal instead of the program's exit code, though the interrupt was
-    caught, where it came inside a string that is executed (as dataclasses and Numba do).
+    It is not ``python -m``: if the interrupt came inside code run by ``exec`` (as in dataclasses and Numba), Python
+    would then end by the signal and not with the program's exit code, although the interrupt was caught.
     """
     return [sys.executable, "-c", "from crownhead import main; main()", *map(str, arguments)]
 
@@ -31,13 +32,13 @@ def wait_until(
     seconds: float = 180,
     log: Path | None = None,
 ) -> None:
-    """Waits until something is so.
+    """Waits until a condition holds.
 
     Args:
-        condition: what is asked again and again.
-        process: the test fails where it ends before.
-        seconds: the longest wait; then the test fails.
-        log: shown where the test fails.
+        condition: called repeatedly.
+        process: the test fails if this process ends before.
+        seconds: longest wait; then the test fails.
+        log: shown if the test fails.
     """
     until = time.monotonic() + seconds
     while not condition():
@@ -48,11 +49,11 @@ def wait_until(
 
 
 def crownhead_here(*arguments: object, folder: Path = ROOT, given: str = "") -> subprocess.CompletedProcess[str]:
-    """``crownhead ARGUMENTS`` in this process, which spares the seconds in which a program starts.
+    """Runs ``crownhead ARGUMENTS`` in this process, which saves the seconds for starting a program.
 
     Args:
         folder: working directory.
-        given: standard input.
+        given: text of standard input.
     """
     words = ["crownhead", *map(str, arguments)]
     printed, said, on_sigterm = io.StringIO(), io.StringIO(), signal.getsignal(signal.SIGTERM)

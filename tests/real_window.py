@@ -1,6 +1,6 @@
-"""The real program in a real window: a screen of its own (Xvfb), a mouse and keys (xdotool), pictures (ImageMagick).
+"""The real program in a real window: its own screen (Xvfb), mouse and keys (xdotool), pictures (ImageMagick).
 
-What the program thinks is not looked into: the game is read from the file in which it saves itself.
+The program's state is not accessed: the game is read from the file in which it is saved automatically.
 """
 
 import contextlib
@@ -28,12 +28,12 @@ import pygame
 ROOT = Path(__file__).parent.parent
 NEEDED = ("Xvfb", "xdotool", "import")
 MISSING = [name for name in NEEDED if shutil.which(name) is None]
-PATIENCE = 120.0  # seconds for anything, on a busy machine
+PATIENCE = 120.0  # seconds to wait for anything, on a busy machine
 Found = TypeVar("Found")
 
 
 def until(look: Callable[[], Found], what: str, seconds: float = PATIENCE) -> Found:
-    """Waits until something is there (true) and returns it."""
+    """Calls ``look`` until its result is true, and returns it."""
     deadline = time.monotonic() + seconds
     while not (found := look()):
         assert time.monotonic() < deadline, f"never: {what}"
@@ -43,7 +43,7 @@ def until(look: Callable[[], Found], what: str, seconds: float = PATIENCE) -> Fo
 
 @contextmanager
 def screen(width: int = 1400, height: int = 1000) -> Iterator[str]:
-    """A screen without a monitor; yields what DISPLAY has to be."""
+    """A virtual screen; yields the value for DISPLAY."""
     reading, writing = os.pipe()
     server = subprocess.Popen(
         ["Xvfb", "-displayfd", str(writing), "-screen", "0", f"{width}x{height}x24", "-nolisten", "tcp", "-noreset"],
@@ -65,11 +65,11 @@ class RealWindow:
     """``crownhead play`` on a screen.
 
     Args:
-        display: of ``screen``.
+        display: value of DISPLAY from ``screen``.
         home: folder for preferences and games.
-        options: of the command line.
-        preferences: written before the start; None keeps what is there.
-        size: of the window.
+        options: options of the command line.
+        preferences: preferences to write before the start; None keeps those in ``home``.
+        size: size of the window.
     """
 
     def __init__(
@@ -101,9 +101,9 @@ class RealWindow:
         return found.decode().split()[0] if found.strip() else ""
 
     def _place(self) -> str:
-        """Size and place on the screen, as ImageMagick writes it; "" if the window is gone.
+        """Size and position on the screen in the form of ImageMagick; "" if the window is gone.
 
-        While it opens, SDL may make a second one in its place, which is the window from then on.
+        While it opens, SDL may replace the window by a second one.
         """
         self.id = self._find() or self.id
         told = self._run("xdotool", "getwindowgeometry", "--shell", self.id, check=False).decode()
@@ -128,12 +128,12 @@ class RealWindow:
         self._run("xdotool", "key", "--window", "0", *names)
 
     def focus(self) -> None:
-        """Gives the window the keyboard: there is no window manager that would."""
+        """Gives the window the keyboard focus, as there is no window manager."""
         self._run("xdotool", "windowfocus", "--sync", self.id)
 
     @property
     def board(self) -> Rect:
-        """Where the board lies in the window."""
+        """The board's rectangle in the window."""
         return game_layout(self.preferences.window_width, self.preferences.window_height).board
 
     def square(self, number: int, flipped: bool) -> tuple[int, int]:
@@ -153,7 +153,7 @@ class RealWindow:
     # --- eyes
 
     def game(self) -> PdnGame | None:
-        """The newest game as it was saved last; None before the first move."""
+        """The newest saved game; None before the first move."""
         files = sorted((self.home / "crownhead" / "games").glob("*.pdn"), key=lambda path: path.stat().st_mtime)
         return read_game(files[-1].read_text()) if files else None
 
@@ -170,9 +170,9 @@ class RealWindow:
         return board
 
     def picture(self, keep: Path | None = None) -> np.ndarray:
-        """What the window shows: uint8 [width, height, 3]; kept as PNG where asked for."""
+        """The picture of the window: uint8 [width, height, 3]; also saved as PNG if ``keep`` says so."""
         path = keep or self.home / "picture.png"
-        # Of the whole screen, which is always there: for a window that is gone "import" would wait for ever.
+        # A picture of the whole screen, because "import" would wait for ever for a window that is gone.
         crop = ("-crop", until(self._place, "the window's place"), "+repage")
         self._run("import", "-window", "root", *crop, "-depth", "8", "-define", "png:compression-level=9", str(path))
         return pygame.surfarray.array3d(pygame.image.load(path))
@@ -189,7 +189,7 @@ class RealWindow:
         return before
 
     def close(self) -> float:
-        """Closes the window as its key does; returns the seconds that took."""
+        """Closes the window by its key; returns the seconds this took."""
         self.focus()
         begin = time.monotonic()
         self.keys("ctrl+q")
@@ -207,7 +207,7 @@ class RealWindow:
 def window(
     display: str, home: Path, *options: str, preferences: Preferences | None = None, audio: str = "dummy"
 ) -> Iterator[RealWindow]:
-    """A ``RealWindow`` that does not outlive its test."""
+    """A ``RealWindow`` that is closed at the end of the test."""
     made = RealWindow(display, home, *options, preferences=preferences, audio=audio)
     try:
         yield made

@@ -1,4 +1,4 @@
-"""What can be forced, worked out slowly and plainly: a reference for the reasons that a search has confirmed."""
+"""A slow, plain search for what can be forced: a reference for reasons that the engine's search has confirmed."""
 
 from functools import cache
 
@@ -18,7 +18,7 @@ def turned(word: int) -> int:
 
 @cache
 def moves_of(own: int, opp: int, kings: int) -> tuple[tuple[Words, bool], ...]:
-    """The positions behind all moves, seen by the side then to move, and whether the move captures."""
+    """The positions after all moves, seen by their side to move, and whether each move captures."""
     buffer = new_moves()
     count = generate(np.uint32(own), np.uint32(opp), np.uint32(kings), buffer, DISTINCT)
     return tuple(
@@ -28,14 +28,14 @@ def moves_of(own: int, opp: int, kings: int) -> tuple[tuple[Words, bool], ...]:
 
 
 def worth(own: int, opp: int, kings: int) -> int:
-    """Of the pieces, for the side to move: a man 2, a king 3."""
+    """Material for the side to move: a man counts 2, a king 3."""
     men = own.bit_count() - opp.bit_count()
     return 2 * men + (own & kings).bit_count() - (opp & kings).bit_count()
 
 
 @cache
 def forced(position: Words, least: int, plies: int) -> bool:
-    """Whether the side to move can force to be worth at least ``least`` after ``plies`` plies, captures played out."""
+    """Whether the side to move can force a material of ``least`` after ``plies`` plies, with captures played out."""
     moves = moves_of(*position)
     if not moves:
         return least <= -WON
@@ -48,14 +48,14 @@ def forced(position: Words, least: int, plies: int) -> bool:
 
 
 def gets(board: Board, color: Color, least: int, plies: int) -> bool:
-    """Whether ``color`` forces to be worth at least ``least``."""
+    """Whether ``color`` can force a material of at least ``least``, see ``forced``."""
     if board.turn is color:
         return forced(board.words(), least, plies)
     return not forced(board.words(), 1 - least, plies)
 
 
 def plies_that_show(better: Board, worse: Board, color: Color, least: int, most: int) -> int | None:
-    """Fewest plies after which ``color`` gets ``least`` in one position and not in the other; None up to ``most``."""
+    """Fewest plies (at most ``most``) after which ``color`` gets ``least`` in ``better`` but not in ``worse``."""
     for plies in range(most + 1):
         if gets(better, color, least, plies) and not gets(worse, color, least, plies):
             return plies

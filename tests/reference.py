@@ -1,6 +1,6 @@
-"""The rules of English draughts, slowly and plainly: squares in a dict, recursion, no bit in sight.
+"""A slow, plain implementation of the rules of English draughts: squares in a dict, recursion, no bitboards.
 
-Shares nothing with ``engine`` and stands against it in the tests. A square is its PDN number, 1-32; a piece is ``b`` or
+It shares no code with ``engine``, which tests compare with it. A square is its PDN number, 1-32; a man is ``b`` or
 ``w``, a king ``B`` or ``W``.
 """
 
@@ -14,7 +14,7 @@ START = {**dict.fromkeys(range(1, 13), "b"), **dict.fromkeys(range(21, 33), "w")
 
 @dataclass(frozen=True)
 class Step:
-    """A whole move: all squares stood on, and the squares of the pieces taken in the order of taking."""
+    """A complete move: all squares of its path, and the squares of the captured pieces in order of capture."""
 
     path: tuple[int, ...]
     taken: tuple[int, ...] = ()
@@ -22,7 +22,7 @@ class Step:
 
 @dataclass
 class Position:
-    """Who is to move (``B`` or ``W``), and the pieces."""
+    """The side to move (``B`` or ``W``), and the pieces."""
 
     turn: str
     pieces: dict[int, str]
@@ -57,7 +57,7 @@ def _crowns(piece: str, number: int) -> bool:
 
 
 def _captures_from(at: int, piece: str, others: dict[int, str]) -> list[Step]:
-    """Every way to capture on from a square, to the end; one empty way if there is none."""
+    """All complete capture paths from a square on; one empty path if there is no capture."""
     found = []
     for row_step, column_step in _directions(piece):
         over = neighbour(at, row_step, column_step)
@@ -127,7 +127,7 @@ class Game:
 
 
 def random_position(rng: random.Random, most: int = 12, kings: float = 0.5) -> Position:
-    """Up to ``most`` pieces a side anywhere they may stand, each a king with probability ``kings``."""
+    """A position with up to ``most`` pieces of each side on random squares, each a king with probability ``kings``."""
     blacks, whites = rng.randint(1, most), rng.randint(1, most)
     pieces = {}
     for i, number in enumerate(rng.sample(range(1, 33), blacks + whites)):

@@ -8,7 +8,7 @@ from selfplay.records import GameRecord
 
 
 def boards_of(record: GameRecord) -> Iterator[Board]:
-    """The same board before the first move and after each."""
+    """Yields one board, before the first move and after each move."""
     board = Board(record.start_fen)
     yield board
     for index in record.moves:

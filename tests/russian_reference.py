@@ -1,6 +1,6 @@
-"""The rules of Russian draughts, slowly and plainly, beside those of English draughts in ``reference``.
+"""A slow, plain implementation of the rules of Russian draughts, as ``reference`` for English draughts.
 
-Squares and pieces are written as there. Every landing of a king that flies is a way of its own.
+Squares and pieces are written as there. Each landing square of a flying king gives a different path.
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from reference import DIRECTIONS, Position, Step, _crowns, neighbour
 
 
 def _line(at: int, direction: tuple[int, int]) -> Iterator[int]:
-    """All squares from a square on to the edge."""
+    """All squares from a square to the edge in a direction."""
     following = neighbour(at, *direction)
     while following is not None:
         yield following
@@ -17,7 +17,7 @@ def _line(at: int, direction: tuple[int, int]) -> Iterator[int]:
 
 
 def _jumps(at: int, piece: str, others: dict[int, str], taken: tuple[int, ...]) -> Iterator[tuple[int, list[int]]]:
-    """The pieces that can be taken from a square, each with the squares to land on."""
+    """The pieces that can be captured from a square, each with its landing squares."""
     for direction in DIRECTIONS:
         line = list(_line(at, direction))
         reach = len(line) if piece.isupper() else min(1, len(line))
@@ -31,14 +31,14 @@ def _jumps(at: int, piece: str, others: dict[int, str], taken: tuple[int, ...]) 
 
 
 def _captures_from(at: int, piece: str, others: dict[int, str], taken: tuple[int, ...]) -> list[Step]:
-    """Every way to capture on from a square, to the end; one empty way if there is none."""
+    """All complete capture paths from a square on; one empty path if there is no capture."""
     found = []
     for over, landings in _jumps(at, piece, others, taken):
         ways = []
         for land in landings:
             moved = piece.upper() if _crowns(piece, land) else piece
             ways.append(_captures_from(land, moved, others, (*taken, over)))
-        on = [way for way in ways if way[0].taken]  # where it can take on, it must
+        on = [way for way in ways if way[0].taken]  # if it can go on capturing, it must
         for way in on or ways:
             found += [Step((at, *step.path), (over, *step.taken)) for step in way]
     return found or [Step((at,))]

@@ -1,4 +1,4 @@
-"""Boards of every kind, and searches of them, for the tests of the search."""
+"""Boards of many kinds, and searches of them, for tests of the search."""
 
 import random
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ def played(fen: str, moves: str) -> Board:
 
 
 def placed(rng: random.Random, most: int, kings: float) -> Board:
-    """A random set-up position in which the side to move can move."""
+    """A random position in which the side to move has a legal move."""
     while True:
         board = Board(reference.random_position(rng, most, kings).fen())
         if board.outcome() is None:
@@ -40,7 +40,7 @@ def placed(rng: random.Random, most: int, kings: float) -> Board:
 
 
 def shuffled(rng: random.Random, plies: int, repeat: bool) -> Board:
-    """A king ending after ``plies`` reversible plies; with ``repeat``, kings walk to and fro: positions return."""
+    """A king ending after ``plies`` reversible plies; with ``repeat``, kings move to and fro and repeat positions."""
     while True:
         board = placed(rng, 2, 1.0)
         while board.ply < plies and push_reversible(board, rng, repeat):
@@ -50,7 +50,8 @@ def shuffled(rng: random.Random, plies: int, repeat: bool) -> Board:
 
 
 def push_reversible(board: Board, rng: random.Random, repeat: bool) -> bool:
-    """Makes a random move that ends nothing and, without ``repeat``, repeats nothing; tells whether there was one."""
+    """Makes a random reversible move that does not end the game and, unless ``repeat``, repeats no position; returns
+    whether there was one."""
     moves = board.legal_moves
     rng.shuffle(moves)
     if repeat and board.ply > 1:
@@ -69,7 +70,7 @@ def mixed_boards(seed: int) -> list[Board]:
     return [board.copy() for board in _mixed_boards(seed)]
 
 
-@cache  # a long game without repetition is found by trying: it takes a second
+@cache  # cached: a long game without repetition is found by trying, which takes a second
 def _mixed_boards(seed: int) -> list[Board]:
     rng = random.Random(seed)
     boards = [random_game(rng, rng.randint(0, 60)) for _ in range(4)]
@@ -120,7 +121,7 @@ def index_of(board: Board, text: str) -> int:
 
 
 def nodes_below(search: LockstepSearch, slot: int) -> Iterator[Any]:
-    """Every node of the slot's tree, parents first."""
+    """All nodes of the slot's tree, parents first."""
     nodes = [search._root(slot)]
     while nodes:
         node = nodes.pop()

@@ -1,8 +1,8 @@
-"""Golden trees and the signature of the search, after a deterministic stand-in for a network.
+"""Golden trees and the signature of the search, with a deterministic stand-in for a network.
 
-``python tests/search_golden.py`` remakes ``data/search_golden.json`` (``PYTHONPATH=.`` where the project is not
-installed). Do that only where a change of the search's behaviour is meant, and say with the change what it did to the
-signature and to strength.
+``python tests/search_golden.py`` writes ``data/search_golden.json`` (``PYTHONPATH=.`` if the project is not installed).
+Do this only for an intended change of the search's behaviour, and report with it the changes of the signature and of
+strength.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ SIGNATURE_GAMES = 48
 
 
 def golden_trees() -> list[dict[str, Any]]:
-    """What the engine's search finds in every golden case."""
+    """The results of the engine's search in all golden cases."""
     trees = []
     search = started(SearchConfig(num_simulations=200), [played(*case) for case in CASES])
     search.run(HashEvaluator())
@@ -55,7 +55,7 @@ def golden_trees() -> list[dict[str, Any]]:
 
 
 def bench_signature() -> str:
-    """A digest of the root visits in a fixed set of random games: any change shows."""
+    """A digest of the root visits in positions of fixed random games, which shows any change of the search."""
     boards = [random_game(random.Random(seed), 2 * seed) for seed in range(SIGNATURE_GAMES)]
     search = started(SearchConfig(num_simulations=64), boards)
     search.run(HashEvaluator())

@@ -1,8 +1,8 @@
-"""The search of ``engine.search``, slowly and plainly: objects and lists, one game at a time.
+"""A slow, plain implementation of ``engine.search``: objects and lists, one game at a time.
 
-Shares the move generator, the layout of the policy and ``exp32`` with the engine, and nothing else. A node is seen by
-the side to move *in* it (the engine's nodes are seen by the player who moved into them), so signs are kept by other
-means. Sums are float32 in the engine's order, so that both searches agree to the last visit.
+It shares only the move generator, the layout of the policy and ``exp32`` with the engine. A node is seen by the side to
+move *in* it (the engine's nodes are seen by the side that moved into them), so signs differ. Sums are float32 in the
+engine's order, so that both searches have exactly the same visits.
 """
 
 import math
@@ -31,12 +31,12 @@ def _mix(x: np.ndarray) -> np.ndarray:
 
 
 class HashEvaluator:
-    """Answers that look random, depend on the position alone (not on the batch), and are the same everywhere.
+    """Pseudo-random answers that depend only on the position (not on the batch), and are the same on every machine.
 
-    Logits lie in [-2, 2).
+    Logits are in [-2, 2).
 
     Attributes:
-        seen: the positions judged, in order.
+        seen: the evaluated positions, in order.
     """
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ def turned(words: Words) -> Words:
 
 
 def hops_of(code: int) -> list[tuple[int, int]]:
-    """(square left, direction) of each hop of a move code, squares 0-31 counted from the mover's side."""
+    """(square it leaves, direction) of each hop of a move code; squares 0-31 are counted from the moving side."""
     bit, jump, hops = code & 31, 2 if code & 32 else 1, []
     for hop in range(code >> 6 & 31):
         direction = code >> (12 + 2 * hop) & 3
@@ -70,14 +70,14 @@ def hops_of(code: int) -> list[tuple[int, int]]:
 
 
 def distinct_moves(words: Words) -> list[tuple[int, Words]]:
-    """(code, position seen by the opponent, who moves next) of the legal moves, as the engine orders them."""
+    """(code, position after the move, seen by its side to move) of the distinct legal moves, in the engine's order."""
     buffer = movegen.new_moves()
     count = movegen.generate(*(np.uint32(word) for word in words), buffer, True)
     return [(int(m["code"]), turned((int(m["own"]), int(m["opp"]), int(m["kings"])))) for m in buffer[:count]]
 
 
 def softmax(logits: list[np.float32]) -> list[np.float32]:
-    """float32 softmax, summed in order."""
+    """Softmax in float32, summed in order."""
     highest = max(logits)
     exponentials = [F(exp32(F(logit - highest))) for logit in logits]
     total = F(0)
@@ -90,7 +90,7 @@ def softmax(logits: list[np.float32]) -> list[np.float32]:
 def judge(
     evaluator: HashEvaluator, words: Words, reversible: int, temperature: float = 1.0
 ) -> tuple[list[np.float32], np.float32, np.float32]:
-    """Priors of the distinct moves, value and draw rate of a position, as the evaluator sees it."""
+    """Priors of the distinct moves, value and P(draw) of a position, from the evaluator."""
     policy, wdl = evaluator.evaluate(np.array([[*words, reversible]], np.uint32))
     logits = []
     for code, _ in distinct_moves(words):
@@ -129,7 +129,7 @@ class Node:
         self.draw_sum = F(self.visits if proof == DRAW else 0)
 
     def settle(self) -> bool:
-        """Proves the node from its children: the winner takes the shortest way, the loser the longest."""
+        """Marks the node as proven if its children determine its value; returns whether they do."""
         lost = [child.proof_plies for child in self.children if child.proof == LOSS]
         drawn = [child.proof_plies for child in self.children if child.proof == DRAW]
         if lost:
@@ -144,11 +144,11 @@ class Node:
 
     @property
     def position_visits(self) -> int:
-        """Visits of the position: its evaluation, and those of its children."""
+        """Visits of the position: its evaluation, and the visits of its children."""
         return (self.raw is not None) + sum(child.visits for child in self.children)
 
     def refresh(self) -> None:
-        """Gives the node the mean of its position."""
+        """Sets the node's sums to its visits times the mean of its position."""
         value, draw = self.raw or (F(0), F(0))
         for child in self.children:
             value, draw = F(value - child.value_sum), F(draw + child.draw_sum)
@@ -164,18 +164,18 @@ class ReferenceSearch:
         self.history: list[Words] = board.history()[:-1]
         self.root = Node(board.words(), board.reversible_plies)
         self.tainted = False
-        self.judged: dict[Words, Node] = {}  # by position, what may be shared
+        self.judged: dict[Words, Node] = {}  # position → node that may be shared
         self.raw_value = F(0)
         self.searcher = self.draw_value = F(0)
 
     def search(
         self, evaluator: HashEvaluator, simulations: int, noise: np.ndarray | None = None, pondering: bool = False
     ) -> None:
-        """Searches until the root's moves have so many visits together, or the root is proven.
+        """Searches until the visits of the root's moves sum to ``simulations``, or the root is proven.
 
         Args:
-            noise: float32, Dirichlet noise of the root's moves; none if left out.
-            pondering: it is the opponent of the side to move that values draws so.
+            noise: float32, Dirichlet noise of the root's moves; None: no noise.
+            pondering: whether the side with the contempt for draws is the opponent of the side to move.
         """
         self.searcher = F(-1 if pondering else 1)
         if noise is not None and self.root.visits:
@@ -192,7 +192,7 @@ class ReferenceSearch:
         return self.root.visits == 0 or (self.root.visits <= simulations and self.root.proof is None)
 
     def _waiting_leaves(self, simulations: int) -> list[list[Node]]:
-        """Paths to the leaves that are evaluated next, all at once; each counts as a visit of its path already."""
+        """Paths to the leaves that are evaluated in the next batch; each already counts as a visit of its path."""
         lanes = min(self.config.leaves_in_flight, max(8, self.root.visits // 32))
         self.draw_value = self._worth_of_a_draw()
         paths: list[list[Node]] = []
@@ -208,7 +208,7 @@ class ReferenceSearch:
         return paths
 
     def _worth_of_a_draw(self) -> np.float32:
-        """To the root's side to move: the further ahead the searcher is, the more contempt, up to the lead."""
+        """Value of a draw for the root's side to move: contempt grows with the searching side's value."""
         worth, lead = F(self.searcher * F(self.config.draw_value)), F(self.config.contempt_lead)
         if not lead or self.config.draw_value >= 0:
             return worth
@@ -240,7 +240,7 @@ class ReferenceSearch:
             child.prior = F((1 - share) * float(child.prior) + share * float(extra))
 
     def _descend(self) -> tuple[list[Node], str]:
-        """One simulation: its path, and whether its end "waits" for an evaluation, did so before, or is "backed up"."""
+        """One simulation: its path, and "waits" (for an evaluation), "waits already", or "backed up"."""
         path = [self.root]
         while True:
             node = path[-1]
@@ -279,7 +279,7 @@ class ReferenceSearch:
                 return
 
     def _twin(self, path: list[Node], moves: list[tuple[int, Words]]) -> Node | None:
-        """A node with the position of the path's new end, whose children it is to share."""
+        """A node with the same position as the path's new end, whose children this should share; else None."""
         node = path[-1]
         if not self.config.transpositions or len(path) == 1 or len(moves) == 1 or node.reversible or node.visits:
             return None
@@ -382,7 +382,7 @@ class ReferenceSearch:
         return max(node.children, key=score)
 
     def values(self) -> list[float]:
-        """Mean value of each root move for the side to move; 0 where never visited."""
+        """Mean value of each root move for the side to move; 0 without visits."""
         return [float(-child.value_sum) / max(child.visits, 1) for child in self.root.children]
 
     def policy(self) -> list[float]:
@@ -399,7 +399,7 @@ class ReferenceSearch:
         return [weight / sum(weights) for weight in weights]
 
     def best(self) -> int:
-        """The move to play without a draw by lot."""
+        """Index of the move to play at temperature 0."""
         children, moves = self.root.children, range(len(self.root.children))
         won = [i for i in moves if children[i].proof == LOSS]
         if won:
@@ -412,7 +412,7 @@ class ReferenceSearch:
         return max(held, key=lambda i: (children[i].visits, F(-children[i].value_sum / F(max(children[i].visits, 1)))))
 
     def play(self, index: int) -> None:
-        """Makes a root move and keeps its subtree where that is sound."""
+        """Plays a root move and keeps its subtree if it is still valid."""
         child = self.root.children[index]
         self.history = [*self.history, self.root.words] if child.reversible else []
         if self.config.reuse_tree and not self.tainted and child.children:
@@ -426,7 +426,7 @@ class ReferenceSearch:
         self._enter_anew()
 
     def _enter_anew(self) -> None:
-        """Notes what may be shared below the root, level by level."""
+        """Enters the nodes below the root that may be shared, level by level."""
         self.judged, level, seen = {}, [self.root], set()
         while level:
             families = [node.children for node in level if node.children and id(node.children) not in seen]

@@ -1,4 +1,4 @@
-"""Shots by plain recursion: what ``engine.search.shots`` must find."""
+"""A plain recursive search for shots, as a reference for ``engine.search.shots``."""
 
 from functools import lru_cache
 
@@ -11,7 +11,7 @@ from engine.search.shots import MAX_OFFERS
 Words = tuple[int, int, int]
 
 
-@lru_cache(1 << 16)  # each position is asked for its captures, then for its moves
+@lru_cache(1 << 16)  # cached: each position is used for its captures and then for its moves
 def moves_of(words: Words) -> list[tuple[bool, Words]]:
     """(captures, position seen by the other side) of the legal moves."""
     buffer = movegen.new_moves()
@@ -30,7 +30,7 @@ def material(words: Words) -> int:
 
 
 def worth(square: int, kings: int) -> int:
-    """Of a piece on a square, both seen by its owner."""
+    """Value of a piece on a square; square and kings are seen by its owner."""
     if kings & mask_of([square]):
         return 6
     return 5 if square // 4 == 6 else 4
@@ -42,7 +42,7 @@ class Counter:
 
 
 def attack(words: Words, offers: int, counter: Counter) -> int:
-    """What the attacker, to move, has at the end."""
+    """Material of the attacker at the end of the line; the attacker is to move."""
     moves = moves_of(words)
     if moves and moves[0][0]:
         return max(defend(after, offers, counter) for _, after in moves)
@@ -53,7 +53,7 @@ def attack(words: Words, offers: int, counter: Counter) -> int:
 
 
 def defend(words: Words, offers: int, counter: Counter) -> int:
-    """What the attacker has at the end, the defender being to move."""
+    """Material of the attacker at the end of the line; the defender is to move."""
     counter.nodes += 1
     if not captures(words):
         return -material(words)
@@ -66,7 +66,7 @@ def captures(words: Words) -> bool:
 
 
 def plain_shots(words: Words) -> tuple[dict[int, int], int]:
-    """What each shot wins, by its number, and how many positions were looked at, by trying everything."""
+    """Material that each shot wins, by the move's number; and the number of positions of the full search."""
     counter = Counter()
     if captures(words):
         return {}, 0

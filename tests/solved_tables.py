@@ -6,5 +6,5 @@ from engine.tablebase.dense import DenseTables, load_tables
 
 
 def solve_tables(pieces: int, threads: int | None = None) -> DenseTables:
-    """All tables of 2 to ``pieces`` pieces, none of them read from a file."""
+    """Solves all tables of 2 to ``pieces`` pieces, without files."""
     return load_tables(Path(__file__).parent / "no such folder", pieces, threads)

@@ -1,7 +1,7 @@
-"""Endgames solved slowly and plainly, by the rules of ``reference.py``: dictionaries, one position at a time.
+"""A slow, plain solver of endgames by the rules of ``reference.py``: dictionaries, one position at a time.
 
-Shares nothing with ``engine`` and stands against its tables in the tests. A position is a tuple of (PDN number, piece)
-in increasing order with Black to move; one with White to move is turned round first.
+It shares no code with ``engine``, whose tables are compared with it. A position is a tuple of (PDN number, piece) in
+increasing order with Black to move; one with White to move is turned first.
 """
 
 import random
@@ -17,7 +17,7 @@ SWAPPED = {"b": "w", "w": "b", "B": "W", "W": "B"}
 
 
 def is_position(pieces: Pieces) -> bool:
-    """Whether both sides have pieces and no man stands where it would have been crowned."""
+    """Whether both sides have pieces and no man is on its promotion row."""
     sides = {piece.upper() for _, piece in pieces}
     crowned = any((piece == "b" and number > 28) or (piece == "w" and number < 5) for number, piece in pieces)
     return len(sides) == 2 and not crowned
@@ -33,7 +33,7 @@ def all_positions(count: int) -> Iterator[Pieces]:
 
 
 def random_position(rng: random.Random, count: int) -> Pieces:
-    """A position with exactly ``count`` pieces, all positions being equally likely."""
+    """A random position with exactly ``count`` pieces; all positions are equally likely."""
     while True:
         numbers = sorted(rng.sample(range(1, 33), count))
         pieces = tuple((number, rng.choice("bBwW")) for number in numbers)
@@ -47,7 +47,7 @@ def turned(pieces: Pieces) -> Pieces:
 
 
 def successors(pieces: Pieces) -> set[Pieces]:
-    """The positions that the moves of Black lead to, turned."""
+    """The positions after all moves of Black, turned."""
     position = reference.Position("B", dict(pieces))
     after = [reference.make(position, step) for step in reference.legal_moves(position)]
     return {turned(tuple(sorted(each.pieces.items()))) for each in after}
@@ -55,10 +55,10 @@ def successors(pieces: Pieces) -> set[Pieces]:
 
 @cache
 def solve(most: int) -> dict[Pieces, tuple[int, int]]:
-    """(value, plies to the end) of every position of 2 to ``most`` pieces: 1, 0, -1 for Black; 0 plies where drawn.
+    """(value, plies to the end) of all positions of 2 to ``most`` pieces: 1, 0, -1 for Black; 0 plies for draws.
 
-    The winner takes the shortest way, the loser the longest. Works backwards from the positions without a move: what
-    is reached first is reached soonest.
+    The winner takes the shortest way, the loser the longest. Works backwards from the positions without a move, so that
+    positions are found in the order of their distances.
     """
     undecided_moves = {}
     predecessors = defaultdict(list)
@@ -67,7 +67,7 @@ def solve(most: int) -> dict[Pieces, tuple[int, int]]:
         undecided_moves[position] = len(after)
         for each in after:
             predecessors[each].append(position)
-    bare = [position for position in predecessors if position not in undecided_moves]  # nothing left to move
+    bare = [position for position in predecessors if position not in undecided_moves]  # no pieces left
     ends = bare + [position for position, moves in undecided_moves.items() if moves == 0]
     decided = dict.fromkeys(ends, (-1, 0))
     queue = deque(ends)

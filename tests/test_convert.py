@@ -56,7 +56,7 @@ def test_what_the_tables_lack_is_said(tmp_path: Path) -> None:
     player = make_simple_player(TablebaseSpec())
     assert isinstance(player, TablebasePlayer)
     assert player.name == "tablebase"
-    with pytest.raises(MissingTableError, match="tables end at 8 pieces; this position has 24"):
+    with pytest.raises(MissingTableError, match="there are tables of at most 8 pieces; this position has 24"):
         player.choose([Board()])
     with pytest.raises(OSError, match="nowhere"):
         TablebasePlayer(tmp_path / "nowhere").choose([Board(LONG_WIN)])

@@ -59,7 +59,7 @@ NO_FOLDER = (
     "not the folder of a checkpoint or a run, nor champion, random, rollout:SIMULATIONS, alphabeta:DEPTH, level:NAME, "
     "tablebase, rules or hub:COMMAND"
 )
-NO_OPTIONS = "it takes no options behind @, and there is nothing to load"
+NO_OPTIONS = "it has no options after @, and there is no network to load"
 
 
 @pytest.mark.parametrize(

@@ -364,7 +364,7 @@ def test_a_player_that_cannot_be_made_is_reported_and_tried_again(table) -> None
         assert thinker.wait().error == "Crownhead: 'x' is no checkpoint"
     assert len(thinker.made) == 2
     thinker.thinker.request(Board(), NETWORK.changed(kind="external", command="/opt/engine --fast"))
-    assert thinker.wait().error.startswith("engine: external engine: no such opponent here")
+    assert thinker.wait().error.startswith("engine: external engine: not available here")
 
 
 @pytest.mark.parametrize("move", [Move(1, 2), Move(11, 15, (), (11, 8, 15)), Move(22, 18), None])

@@ -192,18 +192,24 @@ def go():
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ('sys.exit("no licence")', "it left before it was ready; ended with exit code 1; it said: no licence"),
-        ("def hub(): os._exit(7)", "it left before it was ready; ended with exit code 7"),
-        ("def init(): raise RuntimeError('no\\nway')", "it left before it was ready; ended with exit code 1; it said:"),
-        ("def go(): os._exit(3)", "it left in the middle of the game; ended with exit code 3"),
+        (
+            'sys.exit("no licence")',
+            "it closed its output before it was ready; ended with exit code 1; it said: no licence",
+        ),
+        ("def hub(): os._exit(7)", "it closed its output before it was ready; ended with exit code 7"),
+        (
+            "def init(): raise RuntimeError('no\\nway')",
+            "it closed its output before it was ready; ended with exit code 1; it said:",
+        ),
+        ("def go(): os._exit(3)", "it closed its output in the middle of the game; ended with exit code 3"),
         ("def go(): os.kill(os.getpid(), 11)", "ended by signal 11"),
-        ("def go(): os.close(1); time.sleep(60)", "it left in the middle of the game"),
+        ("def go(): os.close(1); time.sleep(60)", "it closed its output in the middle of the game"),
         ('def go(): say("done move=1-32")', "it played an illegal move: 1-32 is illegal in B:W21"),
         ('def go(): say("done move=hello")', "it played an illegal move: 'hello' is not a move"),
         ('def go(): say("error message=\\"out of memory\\"", "done")', "it named no move; it said: out of memory"),
-        ('def go():\n  while True: say("blah blah")', "it said 1000 things, but not 'done'; it said: blah blah"),
-        ('def hub():\n  while True: say("Loading...")', "it said 1000 things, but not 'wait'"),
-        ('def go():\n  while True: os.write(1, b"\\xff\\x00" * 4096)', "it said 1000 things, but not 'done'"),
+        ('def go():\n  while True: say("blah blah")', "it sent 1000 lines, but not 'done'; it said: blah blah"),
+        ('def hub():\n  while True: say("Loading...")', "it sent 1000 lines, but not 'wait'"),
+        ('def go():\n  while True: os.write(1, b"\\xff\\x00" * 4096)', "it sent 1000 lines, but not 'done'"),
         ('def hub(): say("param name=variant values=russian", "wait")', "does not play English draughts, but russian"),
     ],
 )
@@ -221,8 +227,8 @@ def test_misbehaviour_has_a_message(make: Make, changes: str, said: str) -> None
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ("time.sleep(60)", "it was not ready within 0.3 s (no 'wait' came)"),
-        ("def init(): pass", "it was not ready within 0.3 s (no 'ready' came)"),
+        ("time.sleep(60)", "it was not ready within 0.3 s (it did not send 'wait')"),
+        ("def init(): pass", "it was not ready within 0.3 s (it did not send 'ready')"),
         ("def go(): pass", "it did not move within 0.3 s"),
         ('def go():\n  while True: say("info depth=1")', "it did not move within 0.3 s"),
         ('def go(): say("error message=tired")', "it did not move within 0.3 s; it said: tired"),
@@ -293,7 +299,7 @@ def test_one_that_leaves_between_two_games_loses_neither(make: Make) -> None:
             board = Board()
         board.push_pdn("11-15")
         board.push_pdn("22-17")
-        with pytest.raises(EngineError, match="it left in the middle of the game; ended with exit code 0"):
+        with pytest.raises(EngineError, match="it closed its output in the middle of the game; ended with exit code 0"):
             player.choose([board])  # but here it was its turn again
 
 
@@ -430,7 +436,7 @@ def test_its_text(make: Make) -> None:
 @pytest.mark.parametrize(
     ("fault", "ply", "said"),
     [
-        ("os._exit(5)", 6, "it left in the middle of the game; ended with exit code 5"),
+        ("os._exit(5)", 6, "it closed its output in the middle of the game; ended with exit code 5"),
         ("return [Move(1, 32)]", 6, "it named no move; it said: 1-32 is illegal"),
         ("import time; time.sleep(60)", 6, "it did not move within 1.5 s"),
     ],

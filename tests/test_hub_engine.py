@@ -411,7 +411,7 @@ def test_a_game_that_is_over(talks: Talks) -> None:
         ("go left", "choose one of"),
         ("go think ponder", "choose one of"),
         ("level depth=0", "depth is '0'"),
-        ("ponder-hit", "nothing is pondered on"),
+        ("ponder-hit", "there is no search in ponder mode"),
         ("set-param name=depth", "write set-param"),
         ("set-param name=x value=1", "'x' is no parameter"),
         ("set-param name=depth value=65", "cannot be '65'"),

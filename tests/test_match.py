@@ -1,4 +1,4 @@
-"""Matches between small players whose games can be foretold."""
+"""Matches between small players whose games are predictable."""
 
 import itertools
 import json
@@ -23,7 +23,7 @@ START = [Opening("start", Board())]
 
 
 class IndexPlayer:
-    """Plays the legal move at a place that follows from the position and a number of its own."""
+    """Plays the legal move whose index follows from the position and the player's number."""
 
     def __init__(self, name: str, number: int) -> None:
         self.name = name
@@ -41,7 +41,7 @@ class IndexPlayer:
 
 
 class ScriptPlayer(IndexPlayer):
-    """As ``IndexPlayer``, but goes wrong at some place."""
+    """As ``IndexPlayer``, but makes an error from a ply on."""
 
     def __init__(self, name: str, fault: str, ply: int = 0) -> None:
         super().__init__(name, 1)

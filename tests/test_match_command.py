@@ -1,4 +1,4 @@
-"""``crownhead match``: files of games that go on after anything, early ends, openings from files, limits of time."""
+"""``crownhead match``: files of games that can be continued, early ends, openings from files, time limits."""
 
 import os
 import re
@@ -449,9 +449,9 @@ def test_a_program_that_never_gets_ready_is_refused_before_any_game(tmp_path: Pa
     ("text", "words"),
     [
         ("nobody", "'nobody' is no player: not the folder of a checkpoint or a run"),
-        ("random@800", "'random' is a player without a network: it takes no options behind @"),
-        ("champion@foo", "'foo' is no option of champion: behind @ stands off, tablebase"),
-        ("champion@-4", "'-4' is no option of champion: behind @ stands off, tablebase"),
+        ("random@800", "'random' is a player without a network: it has no options after @"),
+        ("champion@foo", "'foo' is no option of champion: after @ write off, tablebase"),
+        ("champion@-4", "'-4' is no option of champion: after @ write off, tablebase"),
     ],
 )
 def test_what_is_wrong_with_a_player_is_said(text: str, words: str) -> None:
@@ -460,7 +460,7 @@ def test_what_is_wrong_with_a_player_is_said(text: str, words: str) -> None:
 
 
 def test_a_network_alone_has_no_options() -> None:
-    with pytest.raises(PlayerError, match="'champion@800': the network alone is wanted here"):
+    with pytest.raises(PlayerError, match="'champion@800': name only the network here"):
         checkpoint_folder("champion@800")
     with pytest.raises(PlayerError, match="'rollout:3' is a player without a network"):
         checkpoint_folder("rollout:3")

@@ -1,4 +1,4 @@
-"""Games over processes: equal results however many, processes that die, and errors that come back as one line."""
+"""Games in several processes: same results for any number, processes that die, and errors in one line."""
 
 import os
 import signal
@@ -114,7 +114,7 @@ def test_games_are_shared_out() -> None:
 
 
 def test_the_number_of_processes_changes_nothing() -> None:
-    """Not even where players draw random numbers, as each game has its own."""
+    """Not even if players use random numbers, since each game has its own."""
     pairing = pair("rollout:20", "random", seed=4)
     alone = play(pairing, 5, 1)
     assert play(pairing, 5, 2) == alone
@@ -209,7 +209,7 @@ def test_what_a_player_lacks_is_said(tmp_path: Path) -> None:
 
 @needs_signals
 def test_ctrl_c_reaches_no_process_that_is_starting() -> None:
-    """The first of them too, with which Python starts a process of its own."""
+    """Not even the first one, with which Python starts a helper process."""
     code = """
         import multiprocessing, signal
         from engine.players.spec import RandomSpec

@@ -55,7 +55,7 @@ def app(tmp_path: Path) -> App:  # type: ignore[misc]
 
 
 def end(app: App, series: MatchSeries, loser: Color, now: float) -> None:
-    """The game at the board ends, and the next one begins."""
+    """Ends the game at the board, so that the next one begins."""
     app.controller.session.resign(loser)
     series.follow(app.controller, now)
     series.follow(app.controller, now + PAUSE_S / 2)

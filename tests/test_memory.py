@@ -1,4 +1,4 @@
-"""How much memory there is: of the system, and of control groups with a limit."""
+"""Available memory: of the system, and of control groups with a limit."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Copies of runs elsewhere: whole, verified, found again by another machine; and what is wrong with them is said."""
+"""Mirrors of runs: complete, verified, found again by another machine; and errors in them are reported."""
 
 import json
 import logging
@@ -49,7 +49,7 @@ def test_a_copy_is_the_run(run: RunFolder, url: str, tmp_path: Path) -> None:
 
 
 def test_the_list_is_written_last(run: RunFolder, url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A copy that is cut short is the one before."""
+    """After an interrupted copy, the earlier copy is still the valid one."""
     mirror = Mirror(url)
     mirror.push(run, wait=True)
     before = contents(run.path)

@@ -135,7 +135,7 @@ def test_first_move(tmp_path: Path) -> None:
 
 
 def test_a_ladder_of_an_older_program_is_shown_without_scores() -> None:
-    """As the card of the network that comes with the program has it."""
+    """As on the champion's card."""
     line = {"player": "000055", "elo": 616.0, "elo_error": 101.0, "games": 400}
     table = ratings_table({"reference": "random", "ratings": [line], "steps": []}, "Ratings")  # type: ignore[typeddict-item]
     assert table.rows == [["000055", "616", "101", 400, ""]]

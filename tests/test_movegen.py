@@ -30,7 +30,7 @@ def perft(fen: str, depth: int, distinct: bool = False) -> int:
 
 
 def engine_moves(fen: str, distinct: bool) -> list[tuple[Step, str]]:
-    """Every generated move as the reference writes it (taken pieces in increasing order) with the FEN it leads to."""
+    """All generated moves in the reference's form (captured pieces in increasing order), each with the FEN after it."""
     turn, _, opp, _ = parse_fen(fen)
     buffer = movegen.new_moves()
     count = movegen.generate(*words(fen), buffer, distinct)
@@ -121,7 +121,7 @@ def test_random_positions_against_reference() -> None:
 
 @pytest.mark.parametrize("most", [4, 12])
 def test_colours_are_treated_alike(most: int) -> None:
-    """Turning the board and swapping the colours is the game's only symmetry."""
+    """Rotating the board and exchanging the colours, the game's only symmetry, changes no counts."""
     rng = random.Random(most)
     for _ in range(300):
         position = reference.random_position(rng, most=most)
@@ -174,7 +174,7 @@ def test_circular_capture_ends_where_it_began() -> None:
 
 
 def test_king_crosses_its_start_square() -> None:
-    """Round the circle either way and on over its own start: 18 is empty while the king jumps."""
+    """The king can jump round the circle in both directions and across its start: 18 is empty while it jumps."""
     assert paths("B:W6,7,14,15,22:BK18") == {(18, 9, 2, 11, 18, 25), (18, 11, 2, 9, 18, 25), (18, 25)}
 
 
@@ -209,7 +209,7 @@ def test_men_capture_forward_only() -> None:
 
 
 def jump_sets() -> list[tuple[list[int], list[int]]]:
-    """The four sets of squares that jumps connect, each with the squares that those jumps lead over."""
+    """The four sets of squares that are connected by jumps, each with the squares that these jumps pass over."""
     sets = []
     for first in (1, 2, 5, 6):
         squares, overs = [first], set()
@@ -233,7 +233,7 @@ def subset_words(numbers: list[int]) -> list[np.uint32]:
 
 
 def most_captures(squares: list[int], overs: list[int]) -> list[int]:
-    """The most capture paths that kings on ``squares`` can have over n opponents on ``overs``, for n = 0, 1, ..., 9."""
+    """Largest number of capture paths of kings on ``squares`` over n opponents on ``overs``, for n = 0, 1, ..., 9."""
     most = [0] * (len(overs) + 1)
     buffer = movegen.new_moves()
     own_words = subset_words(squares)[1:]
@@ -247,13 +247,13 @@ def most_captures(squares: list[int], overs: list[int]) -> list[int]:
 
 
 def test_no_position_fills_the_move_buffer() -> None:
-    """Twelve pieces have at most 48 steps. That no position has as many captures:
+    """Twelve pieces have at most 48 steps. Proof that no position has as many captures:
 
-    The jumps of a piece stay within one of four sets of eight squares and lead over nine squares, the same nine for two
-    of the sets. Take a position and make the men kings, remove whatever stands in the way, or add an opponent on one of
-    the nine: every complete capture path remains the beginning of a complete one, and different ones of different ones.
-    So the most paths of a set are found with nothing on the board but its kings and the opponents jumped over, and the
-    sets' paths add up.
+    The jumps of a piece stay within one of four sets of eight squares and pass over nine squares, the same nine for two
+    of the sets. Change a position by making men kings, removing pieces in the way, or adding an opponent on one of the
+    nine squares. Every complete capture path remains the beginning of a complete path, and different paths of different
+    ones. So the number of paths of a set is largest with nothing on the board but its kings and the opponents that are
+    jumped over, and the numbers of the sets add up.
     """
     sets = jump_sets()
     assert sorted(number for squares, _ in sets for number in squares) == list(range(1, 33))
@@ -273,7 +273,7 @@ def test_most_steps() -> None:
 
 
 def climb(rng: random.Random, steps: int) -> int:
-    """The most capture paths of kings found by changing squares as long as the number does not fall."""
+    """Largest number of capture paths of kings found by changing squares at random while the number does not fall."""
     buffer = movegen.new_moves()
 
     def paths_of(sides: list[set[int]]) -> int:

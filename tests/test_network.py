@@ -1,4 +1,4 @@
-"""The network's shapes and geometry, against the encoding it has to obey."""
+"""The network's shapes and geometry, compared with the encoding."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def config(**changes):
 
 
 def trained_like(network_config, seed=0):
-    """A network in evaluation mode whose every number, batch-norm statistics included, is random."""
+    """A network in evaluation mode with random weights and batch-norm statistics."""
     torch.manual_seed(seed)
     network = make_network(network_config).eval()
     for name, tensor in network.state_dict().items():
@@ -154,7 +154,7 @@ def test_folding_changes_nothing(changes):
 @pytest.mark.parametrize("activation", ["relu", "mish"])
 @pytest.mark.parametrize("kernel_size", [3, 4])
 def test_fused_kernels_are_given_what_belongs_to_them(monkeypatch, activation, kernel_size):
-    """cuDNN's, which a CPU has not; what they compute there is in ``test_cuda``."""
+    """Arguments of cuDNN's kernels, which need a GPU; ``test_cuda`` tests their results."""
     network = trained_like(config(blocks=2, activation=activation, kernel_size=kernel_size)).folded()
     planes = torch.from_numpy(encode_planes(random_positions(5)))
     expected, used = network(planes), []

@@ -1,6 +1,6 @@
-"""What people start opens no connection to other machines and asks for no name: seen from outside, by strace.
+"""Commands open no connections to other machines and look up no names, as seen from outside by strace.
 
-Inside Python that could not be seen: libraries in C connect by themselves.
+Python could not see all of them: C libraries can connect by themselves.
 """
 
 import os
@@ -28,7 +28,7 @@ DNS = 53
 
 
 def suspicious(line: str) -> bool:
-    """Whether a line of strace is a look-up of a name, or has to do with an address of another machine."""
+    """Whether a line of strace looks up a name or has an address of another machine."""
     family = FAMILY.search(line)
     if family is None:  # sent where the socket is connected to, which has a line of its own
         return False
@@ -65,7 +65,7 @@ def test_what_is_suspicious(line: str, expected: bool) -> None:
 
 @pytest.fixture
 def traced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The beginning of a command that is traced, for a user who has nothing yet; what it calls is in ``calls``."""
+    """The start of a traced command for a user without any files; its system calls are written to ``calls``."""
     command = ["strace", "-f", "-qq", "-s", "256", "-e", f"trace={CALLS}", "-e", "signal=none"]
     if shutil.which("strace") is None:
         pytest.skip("strace is not installed: what programs connect to cannot be seen")

@@ -1,4 +1,4 @@
-"""Matches that a run's actors play: in any order, with actors that die, and after a kill of the run."""
+"""Matches played by a run's actors: in any order, with actors that die, and after the run was killed."""
 
 from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
@@ -109,7 +109,7 @@ class Died(Exception):  # noqa: N818
 
 
 class FakePool(Pool):
-    """Actors that answer at once with what they were asked for; some die when they are listened to."""
+    """Actors that answer requests at once; some die when their answer is read."""
 
     dead = Died
     nodes = 2

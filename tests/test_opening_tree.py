@@ -1,4 +1,4 @@
-"""The tree of openings: rows, names, lines to click through, the scene, and what of it comes into the game."""
+"""The tree of openings: rows, names, lines to click through, the scene, and adding a line to the game."""
 
 import os
 import time
@@ -201,7 +201,7 @@ def test_rows_are_clicked_through_and_the_game_stays(app: App) -> None:
 
 
 def test_a_second_click_in_the_same_frame_plays_nothing(app: App) -> None:
-    """It was aimed at a row of the position before, whose move may not be legal any more."""
+    """It was meant for a row of the earlier position, whose move may be illegal now."""
     scene = opened(app)
     for _ in range(2):
         scene._play_row(0)

@@ -1,4 +1,4 @@
-"""The live lines of commands: shares, rates, times and phases of unknown length."""
+"""The progress lines of commands: fractions, rates, times and phases of unknown length."""
 
 import io
 import re

@@ -110,7 +110,7 @@ def test_settings_name_own_networks() -> None:
 
 
 def test_only_the_network_of_its_family_is_stored(tmp_path: Path) -> None:
-    """Another class would come back as another network."""
+    """A network of another class would be loaded as one of the family's class."""
 
     class Deeper(ResidualNetwork):
         pass
@@ -142,7 +142,7 @@ def test_a_name_is_taken_once() -> None:
 
 
 def test_modules_are_imported_when_a_family_is_met(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So do processes that a run starts: they inherit the variable."""
+    """Processes that a run starts import them, too, because they inherit the variable."""
     lines = (
         "from typing import Literal",
         "from learner.network import register_family",

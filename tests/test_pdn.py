@@ -1,4 +1,4 @@
-"""Whole games in PDN: what is read, what is refused and where, what is written, and that both fit together."""
+"""Games in PDN: reading, errors with their places, writing, and reading what was written."""
 
 import io
 import re
@@ -180,7 +180,7 @@ def test_a_star_is_a_mark_or_an_end() -> None:
 
 
 def test_glued_results() -> None:
-    """A result that sticks to the move before it, and the captures 1-10 and 1x10 that begin like a draw."""
+    """A result without a space after the last move, and the moves 1-10 and 1x10, which begin like a draw."""
     fen = '[FEN "B:W6,22:B1,17"]'
     assert moves(read_game(f"{fen} 1. 1-10 22x13 1-1")) == ["1x10", "22x13"]
     game = read_game(f"{fen} 1. 1-100-1")
@@ -284,7 +284,7 @@ def test_games_that_cannot_be_read_may_be_left_out() -> None:
 
 
 def test_reading_streams() -> None:
-    """A game is handed out before more than its successor's first line is read."""
+    """A game is returned before more than the first line of the next one has been read."""
     taken = 0
 
     def lines() -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Games written as PDN: their form, and that whatever is written or read comes back."""
+"""Writing games as PDN: the format, and that games read from it are the same."""
 
 import random
 import re
@@ -128,7 +128,7 @@ def games(draw: st.DrawFn) -> PdnGame:
 
 
 def cleaned(game: PdnGame) -> PdnGame:
-    """The game with white space in comments and tags as it comes back."""
+    """The game with white space in comments and tags as after reading."""
 
     def clean(texts: list[str]) -> list[str]:
         return [" ".join(text.split()) for text in texts if text.split()]

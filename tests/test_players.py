@@ -1,4 +1,4 @@
-"""The players: legal, reproducible, and each as strong as it claims; the searches against slow, obvious references."""
+"""The players: legal moves, reproducible, of the expected strength; their searches against slow, plain references."""
 
 import math
 import time
@@ -49,7 +49,7 @@ def random_boards(count: int, fewest: int, most: int, seed: int) -> list[Board]:
 
 
 def after_shuffle(fen: str, plies: int) -> Board:
-    """``fen`` after kings went to and fro: each side repeats one step and its reverse."""
+    """``fen`` after kings have moved to and fro: each side repeats one step and its reverse."""
     board = Board(fen)
     for ply in range(plies):
         if ply < 2:
@@ -361,7 +361,7 @@ def test_roll_outs_end_with_the_result_for_the_side_to_move() -> None:
     ],
 )
 def test_a_win_in_one_is_found(fen: str, winning: str) -> None:
-    """Several captures, one of which takes all that is left; its side is not ahead, so no other wins by itself."""
+    """There are several captures, one of which takes all pieces. The side is not ahead, so that no other move wins."""
     board = Board(fen)
     ending = [move for move in board.legal_moves if not (after := board.copy()).push(move) and not after.legal_moves]
     assert [str(move) for move in ending] == [winning]
@@ -418,9 +418,9 @@ def test_evaluation_equals_the_reference() -> None:
 
 @pytest.mark.parametrize("slots", [0, 4, 1 << 12])
 def test_search_equals_plain_negamax(slots: int) -> None:
-    """Without a table, with one that overflows, and with one that holds everything.
+    """Without a table, with one that is too small, and with one that is large enough.
 
-    To depth 3 a repetition cannot hide behind a table entry; quiet king endings are left to the test below.
+    Up to depth 3, a table entry cannot hide a repetition; quiet king endings are in the test below.
     """
     for board in random_boards(20, 0, 70, 10):
         for depth in (1, 2, 3):
@@ -428,7 +428,7 @@ def test_search_equals_plain_negamax(slots: int) -> None:
 
 
 def test_draws_in_the_search_equal_plain_negamax() -> None:
-    """King endings in which positions have occurred before, and in which 80 plies are near; no table."""
+    """King endings with earlier occurrences of positions, and others near 80 plies; without a table."""
     boards = [after_shuffle("B:WK1,K5:BK28,K24", plies) for plies in (5, 6, 7)]
     for reversible_plies in (76, 78, 79):
         board = Board("B:WK1,K6:BK28,12")

@@ -1,4 +1,4 @@
-"""Keys of positions: against the board, move for move; transpositions; games that cannot be played on."""
+"""Keys of positions: against the board, move for move; transpositions; games with moves that cannot be played."""
 
 import random
 

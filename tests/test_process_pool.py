@@ -20,7 +20,7 @@ ENDLESS = [*SETTINGS, "--set", "loop.minutes=1000", "--set", "loop.save_seconds=
 
 
 def actors_of(parent: int) -> set[int]:
-    """Process numbers of the actors that a trainer has started."""
+    """Process ids of the actors that a trainer has started."""
     table = subprocess.run(["ps", "-ww", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
     rows = [line.split(maxsplit=2) for line in table.splitlines()[1:]]
     return {int(pid) for pid, ppid, command in rows if int(ppid) == parent and "spawn_main" in command}
@@ -31,7 +31,7 @@ def alive(pids: set[int]) -> set[int]:
 
 
 class Run:
-    """A training under way."""
+    """A running training."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.log = folder / "run", folder / "log"
@@ -79,7 +79,7 @@ def test_a_killed_actor_is_replaced_and_ctrl_c_ends_all(run: Run) -> None:
 
 
 def test_killed_again_and_again_nothing_is_lost(run: Run) -> None:
-    """Games on disk and steps never become fewer; actors end with their trainer."""
+    """The numbers of games on disk and of steps never fall; actors end with their trainer."""
     games = steps = 0
     for kill in range(4):
         starts = len(events(run.folder, "start"))

@@ -1,4 +1,4 @@
-"""Puzzles: their file, themes and ratings; what settles them; the commands that make and check them."""
+"""Puzzles: their file, themes and ratings; proofs of their solutions; the commands that make and check them."""
 
 import json
 from dataclasses import replace
@@ -258,7 +258,7 @@ def test_a_round_of_self_play_is_the_same_each_time() -> None:
 
 @pytest.fixture
 def recorded(tmp_path: Path) -> Path:
-    """A game of a few pieces, in which there is a puzzle, between two that cannot be read."""
+    """A game with few pieces that has a puzzle, between two games that cannot be read."""
     good = Board(EXCHANGE)
     for text in LINE:
         good.push_pdn(text)

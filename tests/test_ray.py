@@ -17,7 +17,7 @@ LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "0000000000000000000
 
 
 def ray_workers(parent: int) -> list[int]:
-    """Process numbers of the actors of the Ray that ``parent`` started."""
+    """Process ids of the actors of the Ray instance that ``parent`` started."""
     table = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
     rows = [line.split(maxsplit=2) for line in table.splitlines()[1:]]
     family, grown = {parent}, True
@@ -29,7 +29,7 @@ def ray_workers(parent: int) -> list[int]:
 
 
 def open_to_the_network(pids: set[int]) -> list[str]:
-    """Local addresses, other than loopback, on which these processes listen."""
+    """Local addresses except loopback on which these processes listen."""
     sockets = set()
     for pid in pids:
         for link in Path(f"/proc/{pid}/fd").glob("*"):
@@ -59,7 +59,7 @@ def descendants(parent: int) -> set[int]:
 
 
 def named(pids: set[int], part: str) -> list[int]:
-    """Those of the processes that live and have this in their command line."""
+    """Those of the processes that are alive and have ``part`` in their command line."""
     table = subprocess.run(["ps", "-ewwo", "pid,stat,args"], capture_output=True, text=True, check=True).stdout
     rows = [line.split(maxsplit=2) for line in table.splitlines()[1:]]
     return [int(pid) for pid, state, args in rows if int(pid) in pids and state[0] != "Z" and part in args]

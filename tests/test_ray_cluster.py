@@ -1,4 +1,4 @@
-"""Training over the nodes of a Ray cluster that come and go."""
+"""Training on a Ray cluster whose nodes join and leave."""
 
 import contextlib
 import json
@@ -33,7 +33,7 @@ SETTINGS = [
 
 
 def own_address() -> str:
-    """This machine's, as others see it."""
+    """This machine's address as seen by other machines."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))  # nothing is sent
@@ -44,7 +44,7 @@ def own_address() -> str:
 
 
 class Cluster:
-    """Nodes of one CPU on this machine, started as people start them."""
+    """A cluster of nodes with one CPU each on this machine, started by the usual commands."""
 
     def __init__(self, folder: Path, token: str | None) -> None:
         self._environment = {**os.environ, "RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"}
@@ -75,14 +75,14 @@ class Cluster:
         return len(self._nodes) - 1
 
     def processes(self, number: int) -> set[int]:
-        """Those of a node."""
+        """The processes of a node."""
         return descendants(self._nodes[number].pid)
 
     def all_processes(self) -> set[int]:
         return {pid for number, node in enumerate(self._nodes) if node.poll() is None for pid in self.processes(number)}
 
     def drain(self, number: int) -> None:
-        """Tells the cluster that a node is going to be taken away, as spot machines are."""
+        """Tells the cluster that a node will be removed soon, as with spot machines."""
         (raylet,) = named(self.processes(number), "raylet/raylet")
         arguments = Path(f"/proc/{raylet}/cmdline").read_text().split("\0")
         (node,) = [text.partition("=")[2] for text in arguments if text.startswith("--node_id=")]
@@ -98,7 +98,7 @@ class Cluster:
         self._nodes[number].wait()
 
     def crownhead(self, log: IO[str], *arguments: object, folder: Path = ROOT) -> subprocess.Popen[bytes]:
-        """A command of this checkout on the cluster, begun in a folder."""
+        """Starts a command of this checkout on the cluster, in a folder."""
         command = crownhead_program(*arguments, "--address", self.address)
         environment = {**self._environment, "PYTHONPATH": str(ROOT)}
         return subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
@@ -125,13 +125,13 @@ def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]
 
 @pytest.mark.parametrize("cluster", ["f00d" * 16], indirect=True)
 def test_nodes_join_play_and_are_lost(cluster: Cluster, tmp_path: Path) -> None:
-    """A node that joins plays; one that is killed costs what it was playing, and another takes its place."""
+    """A node that joins plays. When a node is killed, only its games in play are lost, and another node replaces it."""
     run, log_path = tmp_path / "run", tmp_path / "log"
     with open(log_path, "w") as log:
         trainer = cluster.train(run, log)
 
     def shards_of_others() -> int:
-        """Shards from other actors than the first node's."""
+        """Number of shards from actors of nodes other than the first."""
         path = run / "log.jsonl"
         events = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
         return sum(event["event"] == "play" and event["actor"] != 0 for event in events)
@@ -157,7 +157,7 @@ def test_nodes_join_play_and_are_lost(cluster: Cluster, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cluster", ["f00d" * 16], indirect=True)
 def test_tables_are_built_on_nodes_that_are_lost(cluster: Cluster, tmp_path: Path) -> None:
-    """The same bytes as on one machine."""
+    """The files have the same bytes as those built on one machine."""
     cluster.add("--address", cluster.address)
     lost = cluster.add("--address", cluster.address)
     build, log_path = ("tablebase", "build", "--pieces", 4), tmp_path / "log"
@@ -185,9 +185,9 @@ def games_of(text: str) -> list[tuple[str, str, str]]:
 
 @pytest.mark.parametrize("cluster", ["f00d" * 16], indirect=True)
 def test_matches_are_played_on_nodes_that_are_lost(cluster: Cluster, tmp_path: Path) -> None:
-    """The network lies in a folder that only this process can find; the games are those of a match on one machine.
+    """The network is in a folder that only this process can find. The games are those of a match on one machine.
 
-    But for those that a node lost: they are played again, with the random numbers of another first game.
+    Games that a node lost are exceptions: they are played again, with the random numbers of another first game.
     """
     torch.manual_seed(1)
     save_checkpoint(tmp_path / "net", make_network(NETWORKS["wide32"]), {})

@@ -27,7 +27,7 @@ from gui.game_report import GameReview
 
 GAMES = Path(__file__).with_name("data") / "weak_games.pdn"
 NODES = 20_000
-MOST_PLIES = 8  # that the reference looks ahead
+MOST_PLIES = 8  # largest depth of the reference
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +114,7 @@ def test_reasons_that_the_search_proves(fault: tuple[str, str, str], kind: Kind,
 
 
 def confirm(fault: Fault, reason: Reason, tables: Tablebase | None = None) -> None:
-    """Raises ``AssertionError`` unless the reference says so, too."""
+    """Raises ``AssertionError`` unless the reference confirms the reason."""
     color = fault.board.turn
     after, instead = behind(fault.board, fault.move), behind(fault.board, fault.better)
     start = fault.board if reason.instead else after
@@ -137,7 +137,7 @@ def confirm(fault: Fault, reason: Reason, tables: Tablebase | None = None) -> No
 
 
 def confirm_line(fault: Fault, reason: Reason, start: Board) -> None:
-    """What the kind says has to be seen in the line."""
+    """Asserts that the line shows what the reason's kind says."""
     color = fault.board.turn
     end = behind(start, *reason.line)
     lost = balance_of(start, color).pieces - balance_of(end, color).pieces
@@ -235,7 +235,7 @@ def test_a_search_for_reasons_can_be_ended() -> None:
 
 
 def test_what_is_lost_only_in_the_expected_play_is_called_so() -> None:
-    """The search is too short to see anything, so the lines have to show it."""
+    """The search is too short to find anything, so only the expected lines can show it."""
     fault = fault_of(
         "B:W15,18,19,23,29,30,31,32:B2,4,5,6,7,8,12,16,17",
         "17-22",

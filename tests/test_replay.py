@@ -1,4 +1,4 @@
-"""The replay window against a plain list, and against what can happen to a folder of shards."""
+"""The replay window against a plain list, and with damage that can happen to a folder of shards."""
 
 import dataclasses
 import json
@@ -26,7 +26,7 @@ def games() -> list[GameRecord]:
 
 
 def fill(buffer: ReplayBuffer, games: list[GameRecord], per_shard: int = 3) -> list[Samples]:
-    """Adds shards of some games each; returns their samples one by one."""
+    """Adds shards of several games each; returns their samples in order."""
     rows = []
     for first in range(0, len(games), per_shard):
         added = buffer.store(pack_shard(games[first : first + per_shard]))
@@ -123,7 +123,7 @@ def test_sampling_is_uniform_and_reproducible(tmp_path: Path, games: list[GameRe
 
 
 def bytes_of(packed: replay._PackedSamples) -> int:
-    """Bytes allocated."""
+    """Number of bytes allocated."""
     return sum(array.nbytes for array in (*packed._rows.values(), packed._offsets, packed._policy))
 
 
@@ -150,7 +150,7 @@ def big_samples(number: int, seed: int) -> Samples:
 
 
 def test_memory_is_bounded(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Packed samples against plain concatenation, with room for about 14,000 of 53 bytes each."""
+    """Packed samples against plain concatenation, in memory for about 14,000 of 53 bytes each."""
     limit = 2**20
     packed = replay._PackedSamples(limit)
     everything: list[Samples] = []
@@ -209,7 +209,7 @@ def test_damaged_shards_are_set_aside(
 
 
 def senseless(games: list[GameRecord], **columns: object) -> bytes:
-    """A shard with whole checksums and samples that nobody can learn from."""
+    """A shard with correct checksums but invalid samples."""
     record = games[0]
     return pack_shard([dataclasses.replace(record, samples=dataclasses.replace(record.samples, **columns))])
 

@@ -1,4 +1,4 @@
-"""The report writer: what stands in the files, and what it refuses."""
+"""The report writer: content of the files, and what it refuses."""
 
 import base64
 import errno
@@ -51,7 +51,7 @@ def example() -> Report:
 
 
 class Page(HTMLParser):
-    """Reads a page: its cells, its text, its images; fails on tags that do not close in order."""
+    """Parses a page: cells, text, images; fails if tags are not closed in order."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

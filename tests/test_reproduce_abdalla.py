@@ -131,7 +131,7 @@ def test_pairs_are_the_pairs_on_the_board() -> None:
 
 
 def scrambled(men: np.ndarray) -> np.ndarray:
-    """Classes that follow from nothing, but are always the same."""
+    """Pseudo-random but reproducible classes."""
     return (men.astype(np.int64) @ np.array([7, 11, 13, 17]) // 3) % 5
 
 
@@ -235,7 +235,7 @@ def test_fresh_positions_are_judged_better_than_by_material(tables: SyzygyTables
 
 
 def linked(folder: Path, *without: str) -> Path:
-    """A folder with copies of the tables but some."""
+    """A folder with copies of the tables, except for some."""
     folder.mkdir()
     for file in FOLDER.glob("*.rtbw"):
         if file.stem not in without:
@@ -281,7 +281,7 @@ def test_damage_that_shows_late_is_told_in_one_line(tables: SyzygyTables, monkey
 
 
 def quicken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests of few positions."""
+    """Makes commands use few positions, for fast tests."""
     monkeypatch.setattr(chess_lab, "TESTED", 100)
     for name, value in (("_BATCH", 50), ("_SINGLE", 5), ("_REPETITIONS", 2)):
         monkeypatch.setattr(abdalla_experiments, name, value)

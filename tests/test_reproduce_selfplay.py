@@ -1,4 +1,4 @@
-"""Self-play of papers done again: tables by hand, tiny runs, resumption, Ctrl-C, bad input."""
+"""Reproductions of self-play experiments: tables made by hand, tiny runs, resumption, Ctrl-C, bad input."""
 
 import json
 import os
@@ -55,7 +55,7 @@ BY_HAND = {
 
 @pytest.fixture(scope="module", autouse=True)
 def _one_process() -> Iterator[None]:
-    """Games of tables are played here: to start processes would take longer than the games."""
+    """Plays the games for tables in this process: starting others would take longer than the games."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(popic, "open_pool", lambda *_: MatchPool(1))
         yield

@@ -1,4 +1,4 @@
-"""The experiments of Wang 2023: all run, stand beside what was published, are reported whole, and refuse bad input."""
+"""The experiments of Wang 2023: all run, are compared with published results, are reported, and refuse bad input."""
 
 import io
 import json
@@ -55,7 +55,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]
 
 
 def rows_of(figures: dict[str, Any], name: str, which: str) -> dict[str, dict[str, float]]:
-    """Row → what is known of it."""
+    """Row → its values."""
     return {
         row["name"]: {key: value for key, value in row[which].items() if value is not None}
         for row in figures[name]["rows"]
@@ -264,7 +264,7 @@ def test_an_experiment_may_be_done_by_and_by(tmp_path: Path) -> None:
 
 
 class Judge(EndgameNetwork):
-    """A network that says whatever a function of the positions says."""
+    """A network whose answers come from a function of the positions."""
 
     def __init__(self, values: Callable[[np.ndarray], np.ndarray]) -> None:
         super().__init__()
@@ -275,13 +275,13 @@ class Judge(EndgameNetwork):
 
 
 def scrambled(positions: np.ndarray) -> np.ndarray:
-    """Values that follow from nothing, but are always the same."""
+    """Pseudo-random but reproducible values."""
     words = positions[:, :3].astype(np.uint64) @ np.array([2654435761, 40503, 97], np.uint64)
     return (words >> np.uint64(7)).astype(np.int64) % 3 - 1
 
 
 def one_ply_slowly(position: np.ndarray) -> int:
-    """The rule of Wang 2023, move by move; a side that has lost all its pieces has lost, whatever the judge says."""
+    """The rule of Wang 2023, move by move; a side without pieces has lost, whatever the judge says."""
     board = Board(format_fen(Color.BLACK, *position[:3].tolist()))
     best = -1
     for move in board.distinct_moves:

@@ -1,4 +1,4 @@
-"""Stored configurations that name settings which are gone."""
+"""Stored configurations with settings that no longer exist."""
 
 import json
 import logging
@@ -25,7 +25,7 @@ GONE: dict[str, Any] = {
 
 
 def stored(folder: Path, config: RunConfig, **search: Any) -> Path:
-    """A ``config.json`` of earlier times."""
+    """A ``config.json`` of an older version."""
     fields = config.model_dump(mode="json")
     for name in ("search", "match_search"):
         fields[name] |= GONE | {"root": "puct"}

@@ -1,4 +1,4 @@
-"""Features, rules and the player that knows nothing else: against slow references, and against the tables."""
+"""Features, rules and the player that uses only rules: against slow references and against the tables."""
 
 import json
 import random
@@ -96,7 +96,7 @@ def slow_balance(position: Board) -> int:
 
 
 def slow_wins(position: Board, moves: int) -> bool:
-    """Whether a piece is won by force, at the latest with move number ``moves``."""
+    """Whether a piece is won by force with one of the first ``moves`` moves."""
     if captures(position):
         return slow_balance(position) > 0
     for behind in (after(position, move) for move in position.distinct_moves):
@@ -155,7 +155,7 @@ def test_duels_are_the_tables(tables: DenseTables) -> None:
 
 
 def test_a_man_runs_where_no_king_can_stop_it() -> None:
-    """Against a search of the game one against one, the man being crowned or not."""
+    """Compared with a search of one man against one king, until the man is crowned."""
 
     def crowned(position: Board, plies: int) -> bool:
         man = next((n for n, (color, king) in position.piece_map().items() if color is Color.BLACK and not king), None)
@@ -169,7 +169,7 @@ def test_a_man_runs_where_no_king_can_stop_it() -> None:
         return any(ways) if position.turn is Color.BLACK else all(ways)
 
     def crowned_after(position: Board, plies: int) -> bool:
-        """As ``crowned``, but a new king that is taken at once is none."""
+        """As ``crowned``, but a new king that is captured at once does not count."""
         pieces = position.piece_map()
         new = any(color is Color.BLACK and king for color, king in pieces.values())
         return not captures(position) if new and position.turn is Color.WHITE else crowned(position, plies)
@@ -190,7 +190,7 @@ def test_a_man_runs_where_no_king_can_stop_it() -> None:
 
 
 def plain_features(words: Words) -> dict[str, bool]:
-    """Features that can be read off the pieces, by what they say."""
+    """Texts of features that follow directly from the pieces."""
     found = {}
     own, opp, kings = words
     pieces = board(words).piece_map()
@@ -396,7 +396,7 @@ def test_the_command_shows_rules_and_refuses_bad_files(tmp_path: Path) -> None:
     assert str(load_rules().rules[0]) in shown.stdout
     assert len(json.loads(crownhead_here("rules", "--json").stdout)["rules"]) == len(load_rules().rules)
     (tmp_path / "bad.json").write_text("{}")
-    with pytest.raises(RulesError, match="no file of rules"):
+    with pytest.raises(RulesError, match="not a file of rules"):
         player_of(f"rules:{tmp_path / 'bad.json'}")
 
 

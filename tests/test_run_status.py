@@ -1,4 +1,4 @@
-"""Where a run stands, from its log: while it trains, cut short by a kill, of older programs, or empty."""
+"""The status of a run from its log: while it trains, after a kill, from older versions, or empty."""
 
 import json
 import logging

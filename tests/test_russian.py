@@ -1,6 +1,6 @@
 """Moves of Russian draughts against plain rules and another library, and their policy and notation.
 
-What the rest of the program makes of them is tested in ``in_russian.py``, by a process that plays Russian draughts.
+``in_russian.py`` tests the rest of the program, in a process that plays Russian draughts.
 """
 
 import os
@@ -154,7 +154,7 @@ def test_moves_against_pydraughts() -> None:
 
 
 def test_no_two_moves_share_their_hops() -> None:
-    """Different positions, different sums of logits; and a hop is a step of the path."""
+    """Moves to different positions have different sums of logits; and each hop is a step of the path."""
     hops = np.zeros(russian.MAX_HOPS, np.int64)
     logits = np.random.default_rng(1).normal(size=(1, 128)).astype(np.float32)
     for position in positions(4, 800):
@@ -180,7 +180,7 @@ def test_no_two_moves_share_their_hops() -> None:
     ],
 )
 def test_most_moves(fen: str, distinct: int | None, every_path: int | None) -> None:
-    """What a search for positions with many moves found, by random changes from some hundreds of beginnings."""
+    """Positions with many moves, found by random changes from several hundred start positions."""
     position = position_of(fen)
     assert distinct is None or len(generated(position, DISTINCT)) == distinct < russian.MAX_MOVES
     assert every_path is None or len(generated(position)) == every_path < russian.MAX_MOVES
@@ -206,7 +206,7 @@ def test_captures_of_one_piece(fen: str, moves: set[str]) -> None:
 
 @pytest.mark.slow
 def test_a_whole_process_plays_russian_draughts() -> None:
-    """Boards, notation, search and training: ``in_russian.py``, run by a process that plays this game."""
+    """Runs ``in_russian.py`` (boards, notation, search and training) in a process that plays this game."""
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(HERE / "in_russian.py")],
         env={**os.environ, GAME_VARIABLE: "russian"},

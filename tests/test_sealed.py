@@ -1,4 +1,4 @@
-"""JSON files with checksums: what was written comes back, and no flipped bit changes it in silence."""
+"""JSON files with checksums: reading gives what was written, and a flipped bit never changes it unnoticed."""
 
 import json
 from pathlib import Path

@@ -46,7 +46,7 @@ CONFIGS = {
 
 
 def check_same(search: LockstepSearch, slot: int, plain: ReferenceSearch) -> set[tuple[str, bool]]:
-    """Both trees are the same, node by node; returns what was met: (proof, below the root)."""
+    """Asserts that both trees are the same, node by node; returns the cases met as (proof, below the root)."""
     pairs, met, seen = [(search._root(slot), plain.root)], set(), set[int]()
     found: list[tuple[float, ...]] = []
     expected: list[tuple[float, ...]] = []
@@ -120,7 +120,7 @@ def test_same_tree_as_the_plain_search(name: str, explore: bool) -> None:
 
 
 class CertainOfDraws:
-    """Draws all but certainly, so that mean draw rates round to 1 and values to a hair beside 0."""
+    """An evaluator with P(draw) almost 1, so that means of P(draw) round to 1 and values are almost 0."""
 
     def evaluate(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         policy, wdl = HashEvaluator().evaluate(positions)
@@ -128,7 +128,7 @@ class CertainOfDraws:
 
 
 class ByPieces(HashEvaluator):
-    """Whoever has fewer pieces is behind; the more so the more the position likes it."""
+    """An evaluator by which the side with fewer pieces is behind, by an amount that depends on the position."""
 
     def evaluate(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         policy, wdl = super().evaluate(positions)

@@ -1,4 +1,4 @@
-"""The table of shared positions beside a dictionary, also where it is too small for all of them."""
+"""The table of shared positions compared with a dictionary, also if it is too small for all of them."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ SLOTS, OTHER = 2, 1
 
 
 def _nodes(rng: np.random.Generator, number: int, positions: int) -> np.ndarray:
-    """Judged nodes with children, of so many different positions."""
+    """Evaluated nodes with children, with at most ``positions`` different positions."""
     nodes = np.zeros(number, NODE)
     words = rng.integers(0, 2**32, (positions, 3), dtype=np.uint32)
     drawn = words[rng.integers(positions, size=number)]

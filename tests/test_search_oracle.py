@@ -1,4 +1,4 @@
-"""The search with endgame tables: what they know is proven, won endings are finished, and the draw rules count."""
+"""The search with endgame tables: known positions are proven, won endings are finished, and the draw rules count."""
 
 import itertools
 import math
@@ -32,7 +32,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 class Silent(TableOracle):
-    """Has tables but nothing to say."""
+    """Has tables that never know a position."""
 
     def judge(self, positions: np.ndarray, patient: bool = True) -> tuple[np.ndarray, np.ndarray]:
         outcomes, plies = super().judge(positions)
@@ -40,7 +40,7 @@ class Silent(TableOracle):
 
 
 def drawn_at_random(value: int, number: int, seed: int, least: int = 0) -> list[Board]:
-    """Boards of two and three pieces with this value for the side to move, at least so many plies from the end."""
+    """Boards of two and three pieces with a value for the side to move, at least ``least`` plies from the end."""
     rng = np.random.default_rng(seed)
     rows = np.flatnonzero((endings().values == value) & (endings().plies >= least if value else True))
     chosen = endings().positions[rng.choice(rows, number, replace=False)]
@@ -71,7 +71,7 @@ def test_brute_force_agrees_with_the_retrograde_tables() -> None:
 
 
 def play_out(boards: list[Board], search: LockstepSearch, searcher_wins: bool) -> list[int]:
-    """The search against a perfect opponent; returns the plies of each game. The search moves first."""
+    """Plays the search, which moves first, against a perfect opponent; returns the plies of each game."""
     playing = list(range(len(boards)))
     while playing:
         for slot in playing:
@@ -102,7 +102,7 @@ def test_won_endings_are_finished_the_shortest_way(name: str) -> None:
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_won_endings_are_finished_without_distances(name: str) -> None:
-    """However poor the evaluator: nothing but the tables' wins, draws and losses leads the way."""
+    """The evaluator gives no help: only the tables' wins, draws and losses do."""
     boards = drawn_at_random(1, 100, 3) + drawn_at_random(1, 30, 4, least=35)
     config = SearchConfig(num_simulations=8, **SETTINGS[name])
     plies = play_out(boards, LockstepSearch(config, len(boards), leaf_oracle=TableOracle(False)), True)
@@ -184,7 +184,7 @@ def test_an_oracle_without_answers_changes_nothing(name: str) -> None:
 
 
 def with_reversible(search: LockstepSearch, board: Board, reversible: int) -> None:
-    """Starts the search of a board as if so many reversible plies lay behind it."""
+    """Starts the search of a board as if ``reversible`` reversible plies had been made before it."""
     search.set_board(0, board)
     search._root(0)["reversible"] = reversible
     search.start(0, explore=False)
@@ -211,7 +211,7 @@ def test_a_win_too_far_off_for_the_80_ply_rule_is_not_proven() -> None:
 
 
 def endings_hold(board: Board) -> bool:
-    """Whether a board lies inside the tables."""
+    """Whether the tables cover a board."""
     own, opp, _ = board.words()
     return (own | opp).bit_count() <= 3
 
@@ -224,7 +224,7 @@ def nodes_under(search: LockstepSearch, root: Any) -> list[Any]:
 
 @pytest.mark.parametrize("distances", [True, False])
 def test_proofs_hold_under_the_80_ply_rule(distances: bool) -> None:
-    """Of every node in trees that begin close to the 80-ply draw, inside and outside the tables."""
+    """All proofs in trees that begin close to 80 plies are right, inside and outside the tables."""
     rng, values = np.random.default_rng(16), endings().with_80_plies()
     checked, drawn = 0, 0
     search = LockstepSearch(SearchConfig(num_simulations=100), 1, leaf_oracle=TableOracle(distances))
@@ -251,7 +251,7 @@ def test_proofs_hold_under_the_80_ply_rule(distances: bool) -> None:
 
 
 class LateOracle(TableOracle):
-    """Knows positions only some plies after an irreversible move."""
+    """An oracle that knows a position only some plies after an irreversible move."""
 
     def judge(self, positions: np.ndarray, patient: bool = True) -> tuple[np.ndarray, np.ndarray]:
         outcomes, plies = super().judge(positions)
@@ -259,7 +259,7 @@ class LateOracle(TableOracle):
 
 
 def test_open_leaves_have_the_verdict_in_their_value() -> None:
-    """A win without distance amid king moves is no proof, but the value says what the tables say."""
+    """A win without a distance, after king moves, is not proven, but the leaf's value follows the tables."""
     config = SearchConfig(num_simulations=40)
     search = started(config, [Board(KING_TAKES)], oracle=LateOracle(False))
     search.run(UniformEvaluator())
@@ -277,7 +277,7 @@ def test_open_leaves_have_the_verdict_in_their_value() -> None:
 
 
 def test_repeated_positions_put_a_win_in_doubt() -> None:
-    """A line that could meet a position for the third time is not proven below the root."""
+    """A line in which a position could occur for the third time is not proven below the root."""
     board = Board("B:WK32:BK5,K23")
     while board.ply < 5:  # the same position twice
         for move in ("5-1", "32-28", "1-5", "28-32", "5-1"):
@@ -293,7 +293,7 @@ def test_repeated_positions_put_a_win_in_doubt() -> None:
 
 
 def about_to_repeat() -> Iterator[tuple[Board, int]]:
-    """Won boards, and their one shortest way to win, which now makes a third occurrence."""
+    """Won boards, each with its only shortest winning move, which leads to a third occurrence."""
     for start in drawn_at_random(1, 400, 19, least=12):
         best = best_reply(start)
         after = [start.copy() for _ in start.distinct_moves]
@@ -454,7 +454,7 @@ def test_a_search_that_is_extended_is_the_longer_search() -> None:
             results.append(search.result(0))
         assert results[0].visits.tolist() == results[1].visits.tolist()
         assert results[0].proofs.tolist() == results[1].proofs.tolist()
-    with pytest.raises(ValueError, match="151 simulations asked for"):
+    with pytest.raises(ValueError, match="151 simulations requested"):
         search.extend(0, 151)
 
 
@@ -465,7 +465,7 @@ def pushed(board: Board, move: Move) -> Board:
 
 
 def test_search_player_hands_the_oracle_on() -> None:
-    with pytest.raises(ValueError, match="oracle is 'tablebase', but it was handed none"):
+    with pytest.raises(ValueError, match="oracle is 'tablebase', but no leaf_oracle was given"):
         SearchPlayer("p", UniformEvaluator(), SearchConfig(oracle="tablebase"))
     config = SearchConfig(num_simulations=4, oracle="tablebase")
     player = SearchPlayer("p", UniformEvaluator(), config, leaf_oracle=TableOracle(True))

@@ -1,4 +1,4 @@
-"""What any search must do: find the ends, know the draws, spend nothing on forced moves, repeat itself, obey rules."""
+"""What every search must do: find ends and draws, spend nothing on forced moves, be reproducible, obey the rules."""
 
 import random
 
@@ -34,7 +34,7 @@ TO_AND_FRO = ("B:WK31,22:BK1,K5", "1-6 31-27 6-1 27-31 1-6 31-27 6-1")  # 27-31 
 
 
 def solve(words: Words, depth: int) -> tuple[str, int] | None:
-    """(WIN or LOSS for the side to move, plies to the end with best play) where it is at most ``depth`` plies away."""
+    """(WIN or LOSS for the side to move, plies to the end with best play), if it is at most ``depth`` plies away."""
     moves = distinct_moves(words)
     if not moves:
         return LOSS, 0
@@ -159,7 +159,7 @@ def test_forced_positions_cost_no_evaluation() -> None:
 
 
 def self_play(search: LockstepSearch, boards: list[Board], most: int) -> list[list[int]]:
-    """Games of the search against itself in lockstep, each at most so many searched moves long: all moves chosen."""
+    """Moves of games of the search against itself in lockstep, with at most ``most`` searched moves each."""
     games: list[list[int]] = [[] for _ in boards]
     playing = [search.set_board(slot, board) is Ending.RUNNING for slot, board in enumerate(boards)]
     evaluator = HashEvaluator()
@@ -175,7 +175,7 @@ def self_play(search: LockstepSearch, boards: list[Board], most: int) -> list[li
 
 
 def test_same_seed_same_games() -> None:
-    """However many neighbours a slot has."""
+    """The number of other slots makes no difference."""
     config = SearchConfig(num_simulations=24, temperature_plies=10)
     boards = [Board() for _ in range(4)]
     games = self_play(LockstepSearch(config, 4, seed=7), boards, 60)
@@ -202,7 +202,7 @@ def test_noise_only_when_exploring() -> None:
 
 @pytest.mark.parametrize(("temperature", "simulations"), [(1.0, 60), (0.5, 60), (2.0, 60), (1.0, 0), (0.5, 0)])
 def test_moves_are_drawn_with_temperature(temperature: float, simulations: int) -> None:
-    """In proportion to visits ** (1 / temperature), or to the priors where nothing is visited."""
+    """In proportion to visits ** (1 / temperature), or to the priors if nothing is visited."""
     board = random_game(random.Random(4), 20)
     search = searched(board, simulations)
     result = search.result(0)
@@ -349,7 +349,7 @@ def test_play_agrees_with_board(through_forced: bool) -> None:
 
 
 def test_forced_moves_are_not_played_past_the_end() -> None:
-    """White's king in its corner has one move each time; the third time the game is drawn before it."""
+    """White's king in its corner always has one move; at the third occurrence the game is drawn before it moves."""
     search = LockstepSearch(SearchConfig(), 1)
     for circles, made in ((0, (2, Ending.RUNNING)), (1, (1, Ending.REPETITION))):
         board = played("W:WK29:BK6", "29-25 6-1 25-29 1-6 " * circles + "29-25 6-1 25-29")
@@ -359,7 +359,7 @@ def test_forced_moves_are_not_played_past_the_end() -> None:
 
 @pytest.mark.parametrize("lanes", [1, 8])
 def test_leaves_in_flight_leave_nothing_behind(lanes: int) -> None:
-    """A search that is stopped while leaves wait goes on later as if nobody had come to them."""
+    """A search that was stopped while leaves waited continues as if they had not been visited."""
     config = SearchConfig(num_simulations=300, leaves_in_flight=lanes, virtual_loss=0.5)
     stopped, whole = LockstepSearch(config, 1), LockstepSearch(config, 1)
     for search in (stopped, whole):

@@ -1,4 +1,4 @@
-"""Endgame knowledge in self-play: adjudication, rescoring, positions held out, and how actors get their oracles."""
+"""Endgame tables in self-play: adjudication, rescoring, held-out positions, and how actors get their oracles."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ REPEATED = ("W:WK7,K23:BK25,K31", "23-26 31x22 7-2 22-17 2-7 17-22 7-2 22-17")
 
 
 def hand_made(fen: str, moves: str, result: int) -> GameRecord:
-    """A record of these moves, every position searched; ``result`` as played."""
+    """A record of these moves with a search at every position; ``result``: result of the game as played."""
     board, builder = Board(fen), GameRecordBuilder("net", fen)
     for text in moves.split():
         legal = search_moves(board)
@@ -190,12 +190,12 @@ def test_missing_knowledge_is_named() -> None:
     for settings in ({"adjudicate": True}, {"rescore": True}):
         with pytest.raises(ValueError, match="need endgame tables, and there are none"):
             Actor(SelfPlayConfig(**settings), SEARCH, MaterialEvaluator(), 1)
-    with pytest.raises(ValueError, match="oracle is 'tablebase', but it was handed none"):
+    with pytest.raises(ValueError, match="oracle is 'tablebase', but no leaf_oracle was given"):
         Actor(SelfPlayConfig(), SearchConfig(oracle="tablebase"), MaterialEvaluator(), 1)
 
 
 class Listener:
-    """An oracle that knows nothing, and counts what it is asked."""
+    """An oracle that knows no position and counts the positions it is asked about."""
 
     max_pieces = 22
 
@@ -231,7 +231,7 @@ def test_worker_makes_its_knowledge_once() -> None:
 
 
 def test_a_teachers_games_are_not_mixed_with_the_runs_own() -> None:
-    """Networks of two families take turns; the games in play of each go on."""
+    """Networks of two families alternate; the games in play of each continue."""
     own, teacher = make_network(NETWORKS["wide32"]), make_network(NETWORKS["tiny"])
     settings = ["network=wide32", "selfplay.games_in_lockstep=4", "selfplay.positions_per_shard=60"]
     config = make_config("smoke", settings, teacher={"digest": "teacher", "plays": 0.5})

@@ -1,4 +1,4 @@
-"""Game records and the shards that hold them: what goes in comes out, and no damage goes unnoticed."""
+"""Game records and their shards: reading gives what was written, and damage is always noticed."""
 
 import copy
 import errno
@@ -266,7 +266,7 @@ def test_foreign_files_give_the_documented_error(
 
 
 def test_shards_of_the_first_version_are_read() -> None:
-    """The file was written by the program when all samples were positions of games."""
+    """The file was written by an old version, in which all samples were positions of games."""
     games = list(read_shard(Path(__file__).parent / "data" / "version1.shard").iter_games())
     assert len(games) == 3
     for seed, game in enumerate(games):
@@ -274,7 +274,7 @@ def test_shards_of_the_first_version_are_read() -> None:
 
 
 def forge(path: Path, **changes: object) -> None:
-    """Rewrites a shard's header, checksums and all, as somebody with ill intent could."""
+    """Rewrites a shard's header with correct checksums, as an attacker could."""
     whole = path.read_bytes()
     start = len(shards.MAGIC) + 4 + 32
     end = start + int.from_bytes(whole[len(shards.MAGIC) : len(shards.MAGIC) + 4], "little")

@@ -1,4 +1,4 @@
-"""One evaluator for several processes: the answers are those of an own one, whatever dies meanwhile."""
+"""One evaluator for several processes: it answers as an evaluator of each process would, even if processes die."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""Shots against a plain recursive search, positions whose shots are known, and what they do to a search."""
+"""Shots: compared with a plain recursive search, in known positions, and their effect on a search."""
 
 import numpy as np
 import pytest
@@ -76,7 +76,7 @@ def test_known_positions(fen: str, expected: list[str]) -> None:
 
 
 def test_what_pieces_are_worth() -> None:
-    """By hand: for White a king, a man that one step crowns, two others; for Black the same and one man more."""
+    """By hand: White has a king, a man one step from crowning and two others; Black has the same and one more man."""
     board = Board("W:WK18,5,21,22:BK1,9,10,26,12")
     assert material(board.words()) == (6 + 5 + 4 + 4) - (6 + 4 + 4 + 5 + 4)
 
@@ -95,7 +95,7 @@ def test_a_search_that_is_cut_short_reports_finished_lines_only(monkeypatch: pyt
 
 @pytest.mark.parametrize("least", [0.4, 0.9])
 def test_priors_of_shots(least: float) -> None:
-    """At least so much for each shot, the others share the rest as before; without shots nothing changes."""
+    """Each shot gets at least ``least``, the other moves keep their proportions; without shots nothing changes."""
     boards = [*mixed_boards(seed=2), *(Board(fen) for fen in WITH_SHOTS)]
     raised = 0
     plain, after = (priors_of(boards, SearchConfig(num_simulations=2, shot_prior=prior)) for prior in (0.0, least))

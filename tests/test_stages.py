@@ -1,4 +1,4 @@
-"""Runs that take on other settings when they are resumed."""
+"""Runs that change settings when they are resumed."""
 
 import json
 import shlex

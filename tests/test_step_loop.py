@@ -1,4 +1,4 @@
-"""Steps in compiled code, the evaluator and the tables inside, are those through Python, node for node."""
+"""Steps in compiled code, with evaluator and tables, give the same nodes as steps through Python."""
 
 from collections.abc import Callable, Iterator
 from itertools import count, islice
@@ -32,7 +32,7 @@ CONFIGS = {
 
 
 class Plain:
-    """Hides what else an evaluator can do."""
+    """An evaluator that hides the other methods of another one."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
@@ -42,7 +42,7 @@ class Plain:
 
 
 class PlainOracle:
-    """Tables that are asked through Python."""
+    """Tables that are only used through Python."""
 
     def __init__(self, tables: Tablebase) -> None:
         self._tables, self.max_pieces, self.asked = tables, tables.max_pieces, 0
@@ -56,7 +56,7 @@ class PlainOracle:
 
 
 class CompiledOracle(PlainOracle):
-    """Tables that are looked up from within the step loop where their blocks are in memory."""
+    """Tables that the step loop looks up if their blocks are in memory."""
 
     def compiled(self) -> Tables | None:
         return self._tables.compiled()
@@ -121,7 +121,7 @@ def test_same_trees(evaluators: tuple[Evaluator, Evaluator], config: SearchConfi
 
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 def test_games_in_groups(evaluators: tuple[Evaluator, Evaluator], config: SearchConfig) -> None:
-    """Each game as many simulations as it wants; which of them share a group changes nothing."""
+    """Games have different numbers of simulations; it makes no difference which of them share a group."""
     boards = many_boards(40)
     assert len(boards) > 2 * GROUP
     searches = [trees(config, boards, most=300) for _ in evaluators]
@@ -146,7 +146,7 @@ def test_games_in_groups(evaluators: tuple[Evaluator, Evaluator], config: Search
     name=st.sampled_from([name for name in CONFIGS if name != "more than room"]),
 )
 def test_any_number_of_steps(asked: list[int], waits: bool, stops: set[int], seed: int, name: str) -> None:
-    """Also where the search is stopped while leaves wait, and goes on."""
+    """Also if the search is stopped while leaves wait, and continued."""
     config, boards = CONFIGS[name], mixed_boards(seed=10)[seed : seed + 2]
     evaluator = HashedEvaluator()
     compiled, plain = (trees(config, boards) for _ in range(2))
@@ -220,7 +220,7 @@ def test_the_tables_are_left_what_they_must_read(fen: str, tables: Tablebase) ->
 
 
 def test_arrays_of_many_games_are_small() -> None:
-    """What a thousand games take at 64 simulations a move."""
+    """The memory for a thousand games at 64 simulations per move."""
     for games, most in ((1024, 100 << 20), (1, 1 << 20)):
         search = LockstepSearch(SearchConfig(num_simulations=64), games)
         assert sum(array.nbytes for array in (*search._state, search._scratch, search._moved)) < most

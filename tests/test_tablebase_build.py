@@ -1,4 +1,4 @@
-"""Building table files: the same bytes in one go, in pieces or after being killed; nothing damaged is built on."""
+"""Building table files: the same bytes in one build, in parts or after a kill; damaged files are never used."""
 
 import os
 import random
@@ -46,7 +46,7 @@ def of_pieces(whole: dict[str, bytes], pieces: int) -> dict[str, bytes]:
 
 @pytest.fixture(scope="module")
 def four(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Tables of 2-4 pieces with distances. Not to be written to."""
+    """Tables of 2-4 pieces with distances; tests must not change them."""
     folder = tmp_path_factory.mktemp("four")
     build(folder, 4)
     return folder
@@ -59,7 +59,7 @@ def whole(four: Path) -> dict[str, bytes]:
 
 @pytest.fixture
 def copy(four: Path, tmp_path: Path) -> Path:
-    """The same tables, to be written to."""
+    """A copy of ``four``, which a test may change."""
     return Path(shutil.copytree(four, tmp_path / "copy"))
 
 
@@ -111,7 +111,7 @@ def test_a_wrong_number_of_pieces_is_refused(tmp_path: Path, pieces: int) -> Non
 
 
 def test_what_is_there_is_kept(copy: Path, whole: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder that holds everything is not written to at all."""
+    """A build does not write to a complete folder at all."""
 
     def refuse(*_: object) -> None:
         raise AssertionError("something is written")
@@ -143,7 +143,7 @@ def test_distances_can_be_added_later(tmp_path: Path, whole: dict[str, bytes]) -
 
 @pytest.mark.parametrize("seed", range(6))
 def test_missing_files_are_built_again(tmp_path: Path, whole: dict[str, bytes], seed: int) -> None:
-    """Any of them, of either kind: values come back from the files that are left, and every byte is as before."""
+    """Any files of both kinds: values are restored from the other files, and every byte is as before."""
     rng = random.Random(seed)
     kept = {name: data for name, data in of_pieces(whole, 3).items() if rng.random() < (seed + 1) / 8}
     for name, data in kept.items():
@@ -192,7 +192,7 @@ def start(code: str, *arguments: object) -> subprocess.Popen[str]:
 
 @pytest.mark.parametrize("call", [1, 3, 19])
 def test_killed_while_a_file_is_written(tmp_path: Path, whole: dict[str, bytes], call: int) -> None:
-    """Before a file is forced to the disk: it is not there under its name, and all others are whole."""
+    """Before a file is synced to disk: it does not exist under its name, and all others are complete."""
     with start(KILLED_BUILD, tmp_path, call) as process:
         output, _ = process.communicate(timeout=120)
     assert process.returncode != 0
@@ -219,7 +219,7 @@ LONG_BUILD = """
 
 
 def test_killed_at_any_moment(tmp_path: Path, whole: dict[str, bytes]) -> None:
-    """From outside, while it works on the pairs after the first nine."""
+    """Killed from outside, while it builds the pairs after the first nine."""
     pairs = 9
     with start(LONG_BUILD, tmp_path) as process:
         assert process.stdout is not None
@@ -246,7 +246,7 @@ def damage(path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["1100.wdl", DAMAGED, "2011.distance", "2100.distance"])
 def test_a_damaged_file_stops_the_build(copy: Path, name: str) -> None:
-    """By its name; it is not overwritten, and nothing is built on it."""
+    """The message names it; it is not overwritten, and nothing is built from it."""
     damage(copy / name)
     (copy / "0031.wdl").unlink()
     before = contents(copy)

@@ -1,4 +1,4 @@
-"""Captures and crownings for all places of a word's roamer at once, against one position after the other."""
+"""Captures and crownings for all squares of a word's roamer at once, compared with one position after another."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ PAIRS = [
 
 @njit(cache=True)
 def one_by_one(grid, pieces, taken):
-    """What ``capture_places`` and ``crowning_places`` find, among the places where the roamer may stand."""
+    """The results of ``capture_places`` and ``crowning_places``, on the squares where the roamer may stand."""
     captures, crownings = np.uint32(0), np.uint32(0)
     others = pieces[grid.roamer]
     places = free_places(grid.roamer, taken)

@@ -1,4 +1,4 @@
-"""The coder and the codecs of the tables bring back what they were given, also what no table holds."""
+"""The coder and the codecs of the tables: decoding gives what was encoded, also for values that no table has."""
 
 import math
 from pathlib import Path
@@ -58,7 +58,7 @@ MODELS = st.lists(st.builds(model, PROBABILITY, st.integers(0, 300)), min_size=1
 @example([model(0.0, 255)], [(0, True)] * 300)
 @example([model(1 - 2**-22, 0)], [(0, True)] * 300 + [(0, False)])
 def test_coded_bits_come_back(models: list[int], message: list[tuple[int, bool]]) -> None:
-    """However wrong the models are; both ends have learnt the same. Bytes around the message are left alone."""
+    """With any models; both directions adapt them equally. Bytes around the message are not changed."""
     indices = np.array([index % len(models) for index, _ in message], np.int64)
     bits = np.array([bit for _, bit in message], np.int64)
     writing, reading, again = (np.array(models, np.uint32) for _ in range(3))
@@ -69,7 +69,7 @@ def test_coded_bits_come_back(models: list[int], message: list[tuple[int, bool]]
 
 
 def test_random_messages_come_back() -> None:
-    """Long ones, where the interval gets narrow at all sorts of places."""
+    """Long messages, in which the interval gets narrow at many values."""
     rng = np.random.default_rng(1)
     for _ in range(300):
         chance = rng.random() ** 4
@@ -104,7 +104,7 @@ def test_a_model_keeps_to_its_bits(probability: float, count: int) -> None:
 
 
 def test_first_probabilities_are_the_same_on_every_machine() -> None:
-    """They come from ``exp``, whose last digit differs between machines: none may be near the edge of two integers."""
+    """They come from ``exp``, whose last digit differs between machines, so none may be near a rounding limit."""
     scaled = (1 << 22) / (1 + np.exp(-np.arange(-127, 128) / 8.0))
     assert (np.abs(scaled - np.floor(scaled) - 0.5) > 1e-6).all()
 
@@ -149,7 +149,7 @@ def _kept(grid, kept):
 
 
 def kept_places(pair: Material) -> np.ndarray:
-    """Positions that a file keeps, uint32 [words]: the first side to move, no capture, the roamer's bit the lowest."""
+    """Positions that a file stores, uint32 [words]: first side to move, no capture, the roamer's bit the lowest."""
     kept = np.zeros(layout_of(pair).words, np.uint32)
     _kept(grid_of(layout_of(pair), False), kept)
     return kept
@@ -177,7 +177,7 @@ def test_blocks_of_values_come_back(pair: Material, solved: Solved) -> None:
 @settings(max_examples=25)
 @given(st.sampled_from([SMALL, LARGE, FELLOWS]), st.integers(0, 2**32 - 1), st.booleans())
 def test_blocks_of_any_values_come_back(pair: Material, seed: int, surveyed: bool) -> None:
-    """Values that no game has, with first probabilities that do not fit them."""
+    """Arbitrary values, with initial probabilities that do not fit them."""
     rng, grid, kept = np.random.default_rng(seed), grid_of(layout_of(pair), False), kept_places(pair)
     won = rng.integers(0, 2**32, grid.words, np.uint32)
     values = np.stack([won, rng.integers(0, 2**32, grid.words, np.uint32) & ~won], axis=1)
@@ -203,7 +203,7 @@ def test_blocks_of_distances_come_back(pair: Material, solved: Solved) -> None:
 
 @pytest.mark.parametrize("data", [b"", b"not zstd", b"\x28\xb5\x2f\xfd"])
 def test_what_is_no_block_of_distances_is_refused(data: bytes) -> None:
-    with pytest.raises(ValueError, match="does not unpack"):
+    with pytest.raises(ValueError, match="cannot be decompressed"):
         decode_distances(data)
 
 

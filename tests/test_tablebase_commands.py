@@ -52,7 +52,7 @@ def verify(folder: Path, pieces: int = 3, distance: bool = True) -> int:
 
 
 def rewrite(folder: Path, name: str, change: object) -> None:
-    """Writes the file of a pair anew, honest in all but what ``change`` does to the first side's values."""
+    """Writes the file of a pair again, correct except for what ``change`` does to the first side's values."""
     layout = layout_of(parse_name(name))
     tables = solve_tables(layout.material.pieces)
     values = np.stack([tables.slice_rows(layout.material), tables.slice_rows(layout.material.swapped())])
@@ -134,7 +134,7 @@ def advised(error: BaseException) -> list[str]:
 
 
 def follow(error: BaseException) -> None:
-    """Does what a message advises."""
+    """Follows the advice of an error message."""
     arguments = advised(error)
     assert arguments[0] == "build"
     folder = Path(arguments[arguments.index("--dir") + 1])

@@ -1,4 +1,4 @@
-"""Builds that are kept on disk: the same bytes, also after a kill; and what a build needs at a time."""
+"""Builds on disk: the same bytes, also after a kill; and the memory that a build needs at a time."""
 
 import os
 import random
@@ -157,7 +157,7 @@ class KilledError(Exception):
 def test_a_pair_goes_on_with_the_waves_that_were_solved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, last: int
 ) -> None:
-    """Killed after some waves, with parts of the next one at work; the waves before are not solved again."""
+    """Killed after some waves, while parts of the next one were solved; the finished waves are not solved again."""
     monkeypatch.setattr(solver, "WHOLE_WORDS", 0)
     monkeypatch.setattr(disk_tables, "_SAVE_S", 0)
     pair, expected = parse_name(name), solve_tables(4, threads=1)
@@ -275,7 +275,7 @@ def test_tables_are_verified_with_little_memory(tmp_path: Path, little_memory: N
 
 def test_one_build_at_a_time(tmp_path: Path, little_memory: None) -> None:
     first = Builder(tmp_path, 3, threads=1)
-    with pytest.raises(ValueError, match="another build is at work in"):
+    with pytest.raises(ValueError, match="another build is running in"):
         Builder(tmp_path, 3)
     list(first.run())
     assert contents(tmp_path) == shipped(3)

@@ -1,4 +1,4 @@
-"""Table files: what is written is read, and no damaged, cut, foreign or renamed file is believed."""
+"""Table files: reading gives what was written; damaged, cut, foreign and renamed files are refused."""
 
 import errno
 import os
@@ -35,7 +35,7 @@ FILES = ["1011.wdl", "2100.distance"]
 
 @pytest.fixture(scope="module")
 def copies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, bytes]]:
-    """Files that may be damaged: where, and what they hold when they are whole."""
+    """Files that tests may damage: their folder and their intact content."""
     tables, folder = tmp_path_factory.mktemp("tables"), tmp_path_factory.mktemp("damaged")
     list(Builder(tables, 3, distance=True, threads=1).run())
     return {name: (folder / name, (tables / name).read_bytes()) for name in FILES}
@@ -48,7 +48,7 @@ def parts_of(file: SliceFile) -> tuple[Any, ...]:
 
 
 def refused(path: Path, checked: bool) -> str:
-    """What a file is refused with; nothing if all of it is read."""
+    """The error with which a file is refused; "" if all of it can be read."""
     try:
         with SliceFile(path, checked) as file:
             parts_of(file)
@@ -89,7 +89,8 @@ def test_a_file_is_named_after_its_pair() -> None:
 def test_a_flipped_bit_is_noticed(
     copies: dict[str, tuple[Path, bytes]], checked: bool, name: str, place: float, bit: int
 ) -> None:
-    """Anywhere: on opening, or when a block is read. Unchecked, the last 32 bytes (the checksum) are not looked at."""
+    """At any place: on opening, or when a block is read. Unless ``checked``, the last 32 bytes (checksum) are
+    ignored."""
     path, data = copies[name]
     at = int(place * len(data))
     path.write_bytes(data[:at] + bytes([data[at] ^ 1 << bit]) + data[at + 1 :])
@@ -98,7 +99,7 @@ def test_a_flipped_bit_is_noticed(
 
 @pytest.mark.parametrize("name", FILES)
 def test_every_byte_of_the_header_is_noticed(copies: dict[str, tuple[Path, bytes]], name: str) -> None:
-    """Also where a digit becomes another one (bit 3 makes a 9 of a 1)."""
+    """Also if a digit becomes another one (bit 3 changes 1 to 9)."""
     path, data = copies[name]
     believed = []
     for at in range(data.index(b"}}}") + 3):
@@ -139,7 +140,7 @@ def test_what_is_no_table_is_refused(tmp_path: Path, data: bytes) -> None:
 def test_another_version_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: object, message: str
 ) -> None:
-    """A file that is whole, but written by another version."""
+    """An intact file that was written by another version."""
     with monkeypatch.context() as other:
         other.setattr(slice_file, name, value)
         write_slice(tmp_path, SMALL, "wdl", {}, no_priors(), [b"block"])
@@ -169,7 +170,7 @@ def test_a_file_under_another_name_is_refused(
     copies: dict[str, tuple[Path, bytes]], tmp_path: Path, name: str, other: str
 ) -> None:
     (tmp_path / other).write_bytes(copies[name][1])
-    assert "which its name does not say" in refused(tmp_path / other, checked=False)
+    assert ", but not its name" in refused(tmp_path / other, checked=False)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
@@ -209,7 +210,7 @@ def test_a_read_only_folder(tmp_path: Path) -> None:
 
 
 def test_stale_temporaries_go(tmp_path: Path) -> None:
-    """What a killed build left; not what another process may be writing now, and nothing else."""
+    """Files of a killed build are removed, but not those that another process may be writing, nor any others."""
     old, young, other = (
         tmp_path / name for name in ("1100.wdl.1-0123abcd.tmp", "1100.wdl.2-4567ef89.tmp", "notes.txt")
     )

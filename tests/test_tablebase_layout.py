@@ -1,4 +1,4 @@
-"""Where positions stand in the tables: names and order of the slices, words and bits, against plain enumeration."""
+"""The layout of the tables: names and order of the slices, words and bits, compared with plain enumeration."""
 
 import json
 from itertools import combinations
@@ -44,7 +44,7 @@ def directory(*slices: Material) -> np.ndarray:
 
 
 def unpacked(word: int, material: Material) -> tuple[np.ndarray, np.uint32, np.ndarray]:
-    """Squares by kind without the roamer, squares taken and ranks of a word of a slice's pair."""
+    """For a word of a slice's pair: squares by kind without the roamer, occupied squares, and ranks."""
     ranks, pieces = np.zeros(NUM_KINDS, np.int64), np.zeros(NUM_KINDS, np.uint32)
     taken = place_word(grid_of(layout_of(material), not material.leads), word, ranks, pieces)
     return pieces, np.uint32(taken), ranks
@@ -177,7 +177,7 @@ def test_placements_are_ranked_one_by_one(kind: int, count: int) -> None:
 
 @given(st.integers(0, NUM_KINDS - 1), st.data())
 def test_ranks_of_many_pieces(kind: int, data: st.DataObject) -> None:
-    """The combinatorial number system, worked out with plain binomials."""
+    """The combinatorial number system, computed with plain binomials."""
     squares = sorted(data.draw(st.sets(st.integers(0, NUM_PLACES[kind] - 1), max_size=6)))
     mask = mask_of(square + FIRST_SQUARE[kind] for square in squares)
     assert rank_of(np.uint32(mask), kind) == sum(comb(square, i + 1) for i, square in enumerate(squares))
@@ -237,7 +237,7 @@ def test_a_layout_counts_its_words(material: Material) -> None:
 
 @pytest.mark.parametrize("material", [m for m in ALL if m.pieces <= 3], ids=lambda material: material.name)
 def test_every_position_has_a_place_of_its_own(material: Material) -> None:
-    """All words and bits of a small slice: the canonical ones locate to themselves and are as many as they must be."""
+    """All words and bits of a small slice: ``locate`` finds the canonical ones, and their number is right."""
     slices, layout, places = directory(material), layout_of(material), 0
     for word in range(layout.words):
         pieces, taken, _ = unpacked(word, material)
@@ -273,7 +273,7 @@ def test_positions_are_as_many_as_published() -> None:
 
 @st.composite
 def positions(draw: st.DrawFn) -> tuple[Material, np.ndarray]:
-    """A slice of 2-5 pieces and pieces by kind, in the view of its pair's first side."""
+    """A slice of 2-5 pieces, and pieces by kind, seen by the first side of its pair."""
     material = draw(st.sampled_from(FEW))
     free, pieces = set(range(32)), np.zeros(NUM_KINDS, np.uint32)
     for kind in sorted(range(NUM_KINDS), key=lambda kind: kind % 2):
@@ -286,7 +286,7 @@ def positions(draw: st.DrawFn) -> tuple[Material, np.ndarray]:
 
 @given(positions())
 def test_located_positions_are_found_again(case: tuple[Material, np.ndarray]) -> None:
-    """A word and bit give the position back, whichever side is to move; both sides share one place."""
+    """The word and bit of a position give the position again; they are the same for both sides to move."""
     material, pieces = case
     words = {side: seen_by_mover(pieces, side) for side in (material, material.swapped())}
     for side, position in words.items():
@@ -316,7 +316,7 @@ def test_a_slice_begins_where_the_directory_says(case: tuple[Material, np.ndarra
 
 
 def test_words_with_two_pieces_on_one_square_are_empty() -> None:
-    """They take every square, so that no roamer is put there."""
+    """All squares count as occupied, so that there is no square for the roamer."""
     material = parse_name("2110")
     layout = layout_of(material)
     clashes = 0

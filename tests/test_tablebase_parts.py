@@ -1,4 +1,4 @@
-"""Parts of a pair: their order, and that solving part by part is solving."""
+"""Parts of a pair: their order, and that solving them one by one gives the same values."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def test_each_part_is_in_one_wave_behind_those_that_it_leads_to(pair: Material) 
 
 
 def test_parts_follow_the_men() -> None:
-    """Two men against two kings: a part for each of their places; those on the last rows come first."""
+    """Two men against two kings: a part for each placement of the men; those furthest ahead come first."""
     layout = layout_of(Material(0, 2, 2, 0))
     parts, waves = parts_of(layout), waves_of(layout)
     assert (parts.lead, parts.total) == (2, 28 * 27 // 2)

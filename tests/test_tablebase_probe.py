@@ -168,7 +168,7 @@ def test_a_missing_table_is_named(tables: Tablebase, tmp_path: Path):
     assert tables.get_wdl(six, default="unknown") == "unknown"
     with pytest.raises(MissingTableError, match=r"slice 2013.*build --pieces 6`"):
         tables.probe_wdl(six)
-    with pytest.raises(MissingTableError, match="tables end at 8 pieces; this position has 24"):
+    with pytest.raises(MissingTableError, match="there are tables of at most 8 pieces; this position has 24"):
         tables.probe_wdl(Board())
     folder = tmp_path / "my tables"
     folder.mkdir()
@@ -398,7 +398,7 @@ def test_a_flipped_bit_is_found_when_it_is_read(tmp_path: Path):
 
 @pytest.mark.parametrize("place", [0, 100, -100])
 def test_of_a_damaged_file_the_copy_of_the_package_is_read(tmp_path: Path, place: int, caplog):
-    """Damaged where that is seen at once, or when it is read for the first time."""
+    """With damage that is noticed on opening, or when the file is read for the first time."""
     damaged = tmp_path / "2200.wdl"
     data = bytearray((SHIPPED / "2200.wdl").read_bytes())
     data[place] ^= 4

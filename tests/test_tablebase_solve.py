@@ -34,12 +34,12 @@ MOST = 4
 
 
 def copied(values: Values) -> Values:
-    """Of a symmetric pair the second side's values last until the next one."""
+    """Copies values: those of a symmetric pair's second side are overwritten by the next symmetric pair."""
     return values[0].copy(), values[1].copy()
 
 
 class Dated:
-    """Values and distances of all positions of 2 to ``pieces`` pieces, and the pairs' arrays they come from."""
+    """Values and distances of all positions of 2 to ``pieces`` pieces, with the arrays of the pairs."""
 
     def __init__(self, pieces: int) -> None:
         self.tables, self._distances = DenseTables(pieces), DenseDistances(pieces)
@@ -51,7 +51,7 @@ class Dated:
                 self.halves[pair] = self._distances.solve(pair, self.tables, self.values[pair], workers)
 
     def __call__(self, positions: np.ndarray) -> list[tuple[int, int]]:
-        """(value, plies to the end) of positions, uint32 [N, 3]; 0 plies where drawn."""
+        """(value, plies to the end) of positions, uint32 [N, 3]; 0 plies for draws."""
         found = np.zeros((len(positions), 2), np.int64)
         _date(positions, KnownSlices(self.tables.slices, self.tables.words, self._distances.halves), found)
         return [(value, 2 * half - (value == 1)) for value, half in found.tolist()]
@@ -81,7 +81,7 @@ def words_of(positions: list[plain.Pieces]) -> np.ndarray:
 
 
 def negamax(after: list[tuple[int, int]]) -> tuple[int, int]:
-    """Value and plies of a position by those of its successors: win soon, lose late."""
+    """Value and plies of a position from those of its successors: shortest win, longest loss."""
     wins = [plies for value, plies in after if value == -1]
     if wins:
         return 1, min(wins) + 1
@@ -115,7 +115,7 @@ def test_lookup_agrees_with_the_dated_values() -> None:
 
 
 def count(tables: DenseTables, pieces: int) -> Counter[str]:
-    """Won, drawn and lost positions, for the side to move."""
+    """Numbers of won, drawn and lost positions for the side to move."""
     total: Counter[str] = Counter()
     for material in materials(pieces):
         if material.leads:
@@ -134,7 +134,7 @@ def check_counts(tables: DenseTables, pieces: int) -> None:
 
 @pytest.mark.parametrize("pieces", range(2, MOST + 1))
 def test_counts_of_wins_draws_and_losses(pieces: int) -> None:
-    """Totals with one side to move; how many positions there are is published (Wang 2023, Table 1)."""
+    """Totals with one side to move; the numbers of positions are published (Wang 2023, Table 1)."""
     check_counts(dated().tables, pieces)
 
 
@@ -205,7 +205,7 @@ def test_values_and_distances_follow_from_the_successors(pieces: int) -> None:
 
 
 def test_playing_on_ends_when_the_tables_say() -> None:
-    """From won positions, both sides by the tables on a ``Board``: over after exactly the plies promised."""
+    """From won positions, both sides play by the tables on a ``Board``: the game ends after exactly the given plies."""
     rng = random.Random(5)
     played = 0
     while played < 12:
@@ -260,7 +260,7 @@ def _differing_copies(grid, values, halves, here):
 
 @pytest.mark.parametrize("pair", pairs_up_to(MOST), ids=lambda pair: pair.name)
 def test_copies_of_a_position_agree(pair: Material) -> None:
-    """Where the roamer has fellows, a position stands in several words. No value stands where no position is."""
+    """With other pieces of the roamer's kind, a position has copies in several words. Bits without a position are 0."""
     slices, layout = dated().tables.slices.copy(), layout_of(pair)
     for side, material in enumerate([pair] if pair.symmetric else [pair, pair.swapped()]):
         add_slice(slices, material, 0)
@@ -273,7 +273,7 @@ def test_copies_of_a_position_agree(pair: Material) -> None:
 
 @pytest.mark.parametrize("pair", [pair for pair in pairs_up_to(MOST) if pair.symmetric], ids=lambda pair: pair.name)
 def test_equal_sides_have_equal_chances(pair: Material) -> None:
-    """The two halves of a slice that is its own pair are the same positions turned round."""
+    """The two halves of a symmetric pair have the same positions, turned."""
     (first, second), slices = dated().values[pair], dated().tables.slices.copy()
     assert np.bitwise_count(first).sum() == np.bitwise_count(second).sum()
     add_slice(slices, pair, 0)

@@ -1,4 +1,4 @@
-"""A teacher's opinion in the targets, and whole runs that learn from one."""
+"""A teacher's answers in the targets, and whole runs that learn from a teacher."""
 
 import json
 from pathlib import Path

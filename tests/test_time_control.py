@@ -1,4 +1,4 @@
-"""Time controls, the sharing out of time, and the referee's clock on players that take what they are told to."""
+"""Time controls, dividing a clock's time among moves, and the referee's clock with players of known speed."""
 
 import time
 from collections.abc import Sequence
@@ -80,7 +80,7 @@ def test_players_are_told_in_their_own_way() -> None:
 
 
 class Sleeper:
-    """Plays the first move after a time that depends on how many it has made."""
+    """Plays the first move after a time that depends on the number of moves it has made."""
 
     def __init__(self, name: str, *seconds: float) -> None:
         self.name = name

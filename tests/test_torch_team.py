@@ -1,4 +1,4 @@
-"""Which number of torch threads a training takes, by a clock of its own."""
+"""The choice of the number of torch threads of a training, with a simulated clock."""
 
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -11,7 +11,7 @@ from learner.endgame.timed_training import _AGAIN_S, _HOPELESS, _TRIALS, TorchTe
 
 
 class Machine:
-    """Steps that take so many seconds with 1 and with 3 threads; the number of each step's is noted."""
+    """Simulated steps with given seconds for 1 and for 3 threads; records the number of threads of each step."""
 
     def __init__(self) -> None:
         self.now, self.seconds, self.delay, self.threads = 100.0, {1: 1.0, 3: 0.5}, 0.0, []
@@ -55,7 +55,7 @@ def test_a_hopeless_number_is_not_tried_to_the_end(machine: Machine) -> None:
 
 @pytest.mark.parametrize("slow", [0, _TRIALS])
 def test_one_slow_step_does_not_decide(machine: Machine, slow: int) -> None:
-    """The first compiles something, or the first of all threads makes them."""
+    """Such as the first step, which compiles, or the first with all threads, which starts them."""
     machine.seconds = {1: 1.0, 3: 0.9}
     with TorchTeam() as team:
         for number in range(2 * _TRIALS + 1):

@@ -1,4 +1,4 @@
-"""The training step: what it does to the weights, that it learns, and that it resumes as if it had never stopped."""
+"""The training step: its effect on the weights, that it learns, and that resuming changes nothing."""
 
 import shutil
 from itertools import pairwise
@@ -290,7 +290,7 @@ def test_damaged_and_foreign_files(tmp_path):
 
 
 def test_a_loss_of_ones_own_takes_the_place_of_the_usual_one():
-    """A loss that is the usual one makes the same weights; one that asks for draws alone makes all draws."""
+    """A loss equal to the usual one gives the same weights; one for draws alone makes all predictions draws."""
     plain, same = make_trainer(), make_trainer()
     own = Trainer(same.network, same.config, loss=lambda *arguments: training_loss(*arguments))
     for batch in batches(3):

@@ -1,4 +1,4 @@
-"""Samples from inside trees, and positions beside them, as an actor records them."""
+"""Samples from nodes inside trees, and positions beside games, as an actor records them."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Validation of the endgame oracle: statistics beside slow obvious ones, figures, boards and the report."""
+"""Validation of the endgame oracle: statistics compared with slow, plain ones, figures, boards and the report."""
 
 import io
 import json
@@ -43,7 +43,7 @@ SHORT = ("B:WK1:B5", "B:W32:BK29", "B:WK10,18:B7", "B:W21,K22:B9,K3")
 
 @pytest.fixture(autouse=True)
 def no_warnings() -> Iterator[None]:
-    """Division by zero, empty means and logarithms of zero would only warn."""
+    """Turns warnings into errors: division by zero, empty means and logarithms of zero would otherwise only warn."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         yield
@@ -56,7 +56,7 @@ def words(material: Material, squares: list[int]) -> tuple[int, int, int]:
 
 
 def sample(n: int, seed: int = 0, pieces: int = 5, sharpness: float = 3.0) -> Judgements:
-    """Plausible judgements: a network that is right where its noise allows, a search that errs now and then."""
+    """Plausible judgements: a network that is right except for noise, and a search that is sometimes wrong."""
     rng = np.random.default_rng(seed)
     choice = [material for count in range(2, pieces + 1) for material in materials(count)]
     chosen = [choice[i] for i in rng.integers(len(choice), size=n)]
@@ -77,7 +77,7 @@ def sample(n: int, seed: int = 0, pieces: int = 5, sharpness: float = 3.0) -> Ju
 
 
 def by_hand(fens: list[str], values: list[int], p: list[tuple[float, float, float]], **changes: Any) -> Judgements:
-    """Judgements on positions with Black to move; search and oracle right unless changed."""
+    """Judgements on positions with Black to move; search and oracle are right unless a test changes them."""
     positions = np.array([[*parse_fen(fen)[1:], 0] for fen in fens], np.uint32)
     codes = []
     for own, opp, kings, _ in positions.tolist():
@@ -317,7 +317,7 @@ def test_figures_show_something() -> None:
 
 
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
-    """The figures that are drawn from now on, before they become images."""
+    """A list of the figures that are drawn later, before they become images."""
     found: list[Figure] = []
     monkeypatch.setattr(figures, "png_of", lambda figure: found.append(figure) or b"")
     return found

@@ -1,4 +1,4 @@
-"""Watched searches: stopped and looked at anywhere, they are the searches that ``choose`` makes."""
+"""Watched searches: stopping and looking at any time does not change the search that ``choose`` makes."""
 
 import dataclasses
 import time
@@ -21,7 +21,7 @@ WON = "W:WK14,K15:BK12"
 
 
 class PiecesEvaluator:
-    """Judges by the pieces, with priors that differ from move to move; deterministic."""
+    """A deterministic evaluator by material, with different priors for different moves."""
 
     def evaluate(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         balance = np.bitwise_count(positions[:, 0]).astype(np.float32) - np.bitwise_count(positions[:, 1])
@@ -31,7 +31,7 @@ class PiecesEvaluator:
 
 
 class DrawOracle:
-    """Calls the first position that it is asked about a draw and knows no other."""
+    """An oracle that gives a draw for the first position it is asked about and knows no other."""
 
     max_pieces = 9
 
@@ -67,7 +67,7 @@ def players() -> list[WatchablePlayer]:
 
 
 def watched(thinking: Thinking) -> list[Thought]:
-    """Thoughts after every smallest step, the last being the final one."""
+    """Thoughts after each smallest step; the last one is the final thought."""
     thoughts = []
     more = True
     while more:
@@ -175,7 +175,7 @@ def test_in_a_game_a_player_goes_beyond_its_limit_in_its_own_way(monkeypatch: py
 
 
 def test_a_step_is_short_even_where_no_leaf_needs_an_evaluation() -> None:
-    """One capture draws for sure, the other loses, as far as can be seen: all simulations end in the proven draw."""
+    """One capture is a proven draw, the other seems to lose: all simulations end in the proven draw."""
     board = Board("W:W18,32:B1,2,3,5,6,7,14,15")
     assert len(board.legal_moves) == 2
     config = SearchConfig(oracle="tablebase")
@@ -288,7 +288,7 @@ def test_a_player_against_time_keeps_its_tree() -> None:
 
 
 def test_whatever_a_move_may_need_is_prepared_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also what is asked through Python, for leaves that waited for a table: that is other compiled code."""
+    """Also the code for leaves that waited for a table: they are evaluated through Python, by other compiled code."""
     evaluator, asked = PiecesEvaluator(), list[int]()
     evaluate = evaluator.evaluate
     monkeypatch.setattr(evaluator, "evaluate", lambda leaves: asked.append(len(leaves)) or evaluate(leaves))

@@ -1,4 +1,4 @@
-"""The wide family: its network, its kernels, its searches; and the student beside a checkpoint."""
+"""The wide family: its network, its kernels, its searches; and a checkpoint's student."""
 
 import copy
 import json
@@ -49,7 +49,7 @@ KINGS = np.array([[*Board(fen).words(), 37] for fen in ENDGAMES], np.uint32)
 
 
 def random_wide(config: WideConfig = SIZES[0], seed: int = 1) -> WideNetwork:
-    """A network whose answers differ much from position to position."""
+    """A random network whose answers differ strongly between positions."""
     torch.manual_seed(seed)
     network = make_network(config).eval().requires_grad_(False)
     assert isinstance(network, WideNetwork)
@@ -62,12 +62,12 @@ def random_wide(config: WideConfig = SIZES[0], seed: int = 1) -> WideNetwork:
 
 
 def assert_close(found: np.ndarray, wanted: np.ndarray) -> None:
-    """Within what integers may cost."""
+    """Asserts equality up to the error of integer arithmetic."""
     np.testing.assert_allclose(found, wanted, atol=1e-3 * float(np.abs(wanted).max()))
 
 
 class Plain:
-    """Hides that an evaluator is compiled."""
+    """An evaluator that hides that another one is compiled."""
 
     def __init__(self, evaluator: WideEvaluator) -> None:
         self.evaluate = evaluator.evaluate
@@ -81,7 +81,7 @@ def phase_by_hand(own: int, opp: int, kings: int) -> int:
 
 
 def neighbour_rows_by_hand(position: np.ndarray) -> list[int]:
-    """Numbers of the rows of all pieces and what is next to them, by rows and columns of the board."""
+    """Numbers of the weight rows of all pieces and their neighbours, from rows and columns of the board."""
     words = [int(word) for word in position[:3]]
     own, opp, kings = ({divmod(square, 4) for square in squares_of(word)} for word in words)
     states: dict[tuple[int, int], dict[tuple[str, ...], int]] = {}
@@ -153,7 +153,7 @@ def test_kernels_say_what_torch_says(config: WideConfig, number: int) -> None:
 
 
 def by_integers(position: np.ndarray, weights: WideWeights) -> tuple[np.ndarray, np.ndarray]:
-    """What the kernels compute of one position, step by step, in Python's integers."""
+    """The result of the kernels for one position, computed step by step with Python's integers."""
     own, opp, kings = (int(word) for word in position[:3])
     phase, units = phase_by_hand(own, opp, kings), len(weights.policy) // 128
     all_rows = weights.rows.reshape(-1, units).astype(object)
@@ -189,7 +189,7 @@ def test_kernels_say_what_integers_say(config: WideConfig) -> None:
 
 @pytest.mark.parametrize("config", SIZES, ids=str)
 def test_sums_follow_a_game(config: WideConfig) -> None:
-    """Those of a position, changed move by move, are those added up anew: men, kings, captures, promotions."""
+    """Sums that are updated move by move equal those computed from scratch: men, kings, captures, promotions."""
     weights = pack_wide(random_wide(config))
     changed, anew = room_for(weights, 2), room_for(weights, 1)
     compared = 0
@@ -220,7 +220,7 @@ def a_game(seed: int) -> list[np.ndarray]:
 @pytest.mark.parametrize("config", [SIZES[0], SIZES[2]], ids=str)
 @pytest.mark.parametrize("change", [1.0, 1e-6, 1e6])
 def test_no_sum_is_too_large(change: float, config: WideConfig) -> None:
-    """Not even of twelve pieces a side where they count most, with all units at their greatest."""
+    """Not even with twelve pieces on each side where their weights are largest, and all units at their maximum."""
     network = random_wide(config)
     for phase in network.phases:
         phase.wide.weight *= change
@@ -337,7 +337,7 @@ def test_a_checkpoint_of_any_family_comes_back_as_it_was(tmp_path: Path) -> None
 
 
 def test_weights_in_half_precision_are_read_as_numbers_of_today(tmp_path: Path) -> None:
-    """As networks that come with the program are kept: half as large, and as good as 16-bit integers need."""
+    """The package's networks are stored this way: half the size, and exact enough for 16-bit integers."""
     network = random_wide(SIZES[2])
     save_checkpoint(tmp_path / "net", copy.deepcopy(network).half())
     found = load_checkpoint(tmp_path / "net").network.state_dict()
@@ -377,7 +377,7 @@ def test_the_student_of_a_folder(taught: Path, tmp_path: Path) -> None:
 
 
 def old_student(folder: Path, network: Network, teacher: str, **changes: object) -> Path:
-    """A student as files had it before all networks shared one format."""
+    """A student in the format of files before all networks had the same format."""
     info = {"schema_version": 2, "student": network.config.model_dump(exclude={"family"}), "teacher": teacher}
     write_tensors(
         folder / "student.safetensors", network.state_dict(), info | {"figures": {}, "crownhead": "0", **changes}

@@ -1,4 +1,4 @@
-"""Alpha-beta with a wide network: its scores are the network's, and pruning changes only how deep it looks."""
+"""Alpha-beta with a wide network: its scores are the network's, and pruning only changes depths."""
 
 import math
 from collections.abc import Callable
@@ -35,7 +35,7 @@ WON, DRAWN = "B:WK1:BK15,K18", "B:WK5:BK28"
 
 
 def negamax(board: Board, depth: int, judge: Judge, ply: int = 0) -> float:
-    """The value of a position by the plain rules of ``alphabeta_kernels``, repetitions aside."""
+    """The value of a position by the rules of ``alphabeta_kernels``, without repetitions."""
     moves = search_moves(board) if board.legal_moves else []
     if not moves:
         return ply - evaluation.WIN
@@ -51,7 +51,7 @@ def negamax(board: Board, depth: int, judge: Judge, ply: int = 0) -> float:
 
 
 def judge_of(network: object) -> Judge:
-    """By the evaluator of searches, which adds up every position anew."""
+    """A judge that uses the evaluator of tree searches, which computes every position from scratch."""
     evaluator = make_evaluator(network)
 
     def judge(board: Board) -> float:
@@ -124,7 +124,7 @@ def _search_misled(state, budget, unlikely):
 
 
 def test_a_surprise_is_searched_in_full() -> None:
-    """A shot that is said to be the least likely of all moves, to be searched three plies less deep, is still seen."""
+    """A shot that is rated as the least likely move, and searched three plies less deep, is still found."""
     board = Board(EXCHANGE)
     moves = movegen.new_moves()
     movegen.generate(*map(np.uint32, board.words()), moves, movegen.DISTINCT)
@@ -163,7 +163,7 @@ def test_its_text() -> None:
     assert parse_player("alphabeta:champion") == NetworkSpec("champion", alphabeta=True)
     assert parse_player("alphabeta:runs/x@off@5000").text == "alphabeta:runs/x@5000@off"
     for wrong in ("alphabeta:champion@ponder", "alphabeta:champion@c_puct=1"):
-        with pytest.raises(PlayerSpecError, match="behind @ may stand off and a number of nodes, nothing else"):
+        with pytest.raises(PlayerSpecError, match="after @ only off and a number of nodes are allowed"):
             parse_player(wrong)
 
 

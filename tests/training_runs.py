@@ -11,7 +11,7 @@ FAST = ["--set", "loop.anchor_games=0", "--set", "loop.steps_per_iteration=10", 
 
 
 class TrainedRun(NamedTuple):
-    """A run that has ended."""
+    """A finished run."""
 
     folder: Path
     figures: dict[str, object]  # what the command printed
@@ -44,7 +44,7 @@ def events(run: Path, name: str) -> list[dict[str, object]]:
 
 
 def assert_refused(done: subprocess.CompletedProcess[str], *words: str) -> None:
-    """One clear line on standard error and exit code 2."""
+    """Asserts that a command ended with one line on standard error and exit code 2."""
     assert done.returncode == 2, done.stderr
     message = done.stderr.strip().splitlines()
     assert len(message) == 1, done.stderr

@@ -1,4 +1,4 @@
-"""Kernels as plain Python, where ``NUMBA_DISABLE_JIT=1`` is set: what Numba's intrinsics do, one by one."""
+"""Plain Python versions of the Numba intrinsics, for running kernels with ``NUMBA_DISABLE_JIT=1``."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,5 +17,5 @@ INTRINSICS: dict[str, Callable[..., Any]] = {
 
 
 def use_python_intrinsics() -> None:
-    """Has modules that are imported from now on get these functions in place of intrinsics."""
+    """Makes modules that are imported later use these functions in place of intrinsics."""
     numba.extending.intrinsic = lambda function: INTRINSICS.get(function.__name__, function)

@@ -1,6 +1,7 @@
-"""Kernels as plain Python against their references, on small cases; ``test_uncompiled.py`` runs them with Numba off.
+"""Tests of kernels as plain Python against their references, on small cases; ``test_uncompiled.py`` runs them without
+Numba.
 
-Compiled code does not check indexes, and a debugger does not see into it. Here both work.
+Compiled code does not check indices and cannot be debugged step by step; plain Python can.
 """
 
 import random
@@ -23,9 +24,9 @@ from test_tablebase_solve import check_counts
 from engine.fen import START_FEN
 from engine.players.alphabeta import AlphaBetaPlayer
 
-pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")  # words wrap round, as they are meant to
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")  # words wrap around, as intended
 
-__all__ = [  # that are small enough as they are
+__all__ = [  # which are small enough already
     "test_a_circle_is_one_move",
     "test_planes_do_not_know_colours",
     "test_random_numbers_are_those_of_splitmix64",

@@ -15,7 +15,7 @@ from gui.preferences import Preferences, save_preferences
 
 @contextmanager
 def opened_app(folder: Path, *arguments: Any, **preferences: Any) -> Iterator[App]:
-    """The program with an open window, silent, all of its files in ``folder``; ``arguments``: more of ``App``."""
+    """The program with an open window, without sounds, with its files in ``folder``; ``arguments``: for ``App``."""
     save_preferences(Preferences(sounds=False, **preferences), folder / "preferences.json")
     start_pygame()
     app = App(Opponents(), EndgameInfo(), folder, *arguments)

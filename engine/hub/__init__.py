@@ -1,4 +1,4 @@
-"""The Hub protocol, version 2, for English draughts: text lines between two programs. F. Letouzey devised it for Scan.
+"""The Hub protocol, version 2, for English draughts: text lines between two programs. F. Letouzey designed it for Scan.
 
-``server`` lets other programs play against a player of ours; ``engine.players.hub`` plays other programs.
+``server`` lets another program use a player of this project; ``engine.players.hub`` uses another program as a player.
 """

@@ -11,16 +11,16 @@ Number = TypeVar("Number", int, float)
 
 
 class Level(NamedTuple):
-    """Limits of a search; the first that is reached ends it.
+    """Limits of a search. The first limit that is reached ends it; None means no limit.
 
     Attributes:
-        depth: plies.
-        nodes: what the search counts.
+        depth: plies to search.
+        nodes: nodes to search, in the player's own unit (nodes, simulations or roll-outs).
         move_time: seconds for the move.
-        time: seconds on the clock, the increment for this move not yet added.
-        moves: that it must last for; None if for the rest of the game.
+        time: seconds on the clock, before the increment for this move is added.
+        moves: number of moves that ``time`` must last for; None for the rest of the game.
         inc: seconds added to the clock for every move.
-        infinite: the search goes on until it is stopped.
+        infinite: whether the search goes on until it is stopped.
     """
 
     depth: int | None = None
@@ -41,7 +41,7 @@ class Level(NamedTuple):
         return not self.infinite and (self.timed or (self.depth, self.nodes) != (None, None))
 
     def seconds(self, moves_made: int) -> float | None:
-        """Seconds for the player's move after ``moves_made`` others; None for no limit. See ``clock_share``."""
+        """Seconds for the player's next move after ``moves_made`` own moves; None: no limit. See ``clock_share``."""
         if self.time is None:
             return self.move_time
         share = clock_share(self.time + self.inc, self.inc, moves_made, self.moves)
@@ -49,10 +49,10 @@ class Level(NamedTuple):
 
 
 def parse_level(args: Mapping[str, str]) -> Level | None:
-    """The level that a command's arguments name, None if they name none; those unknown are left out.
+    """Returns the level that a command's arguments give, None if they give no limit. Unknown arguments are ignored.
 
     Raises:
-        HubError: a value is no number, or out of range.
+        HubError: a value is not a number, or is out of range.
     """
     level = Level(
         depth=_number(args, "depth", int, 1),

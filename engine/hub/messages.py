@@ -1,7 +1,7 @@
 """Lines of the Hub protocol: a command, then arguments ``name=value`` or bare names, with spaces between them.
 
-A value that holds a space or ``=``, or nothing, stands in double quotes. The protocol has no escapes: a value cannot
-hold a double quote or a line break.
+A value that is empty or contains a space or ``=`` stands in double quotes. The protocol has no escapes: a value cannot
+contain a double quote or a line break.
 """
 
 import re
@@ -12,7 +12,7 @@ from ..errors import DraughtsError
 from ..files import bounded_lines
 
 MAX_LINE = 65_536  # characters; 1,000 moves take a tenth of it
-_SHOWN = 60  # characters of a wrong text that a message repeats
+_SHOWN = 60  # characters of a wrong text that an error message repeats
 _WORD = r'[^\s="]+'
 _PLAIN = re.compile(_WORD)
 _COMMAND = re.compile(rf"\s*({_WORD})(?!\S)")
@@ -20,7 +20,7 @@ _ARGUMENT = re.compile(rf'\s+({_WORD})(?:=(?:"([^"]*)"|([^\s"]*)))?(?!\S)')
 
 
 class HubError(DraughtsError):
-    """A line that the protocol does not know, or that cannot be done."""
+    """A line is not part of the protocol, or its command cannot be carried out."""
 
 
 class Message(NamedTuple):
@@ -31,12 +31,12 @@ class Message(NamedTuple):
 
 
 def shown(text: str) -> str:
-    """A text as messages repeat it: on one line, and a hostile one not in full."""
+    """A text in quotes, as error messages repeat it: on one line, and cut after ``_SHOWN`` characters."""
     return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
 
 
 def parse_message(line: str) -> Message:
-    """Reads a line, or raises ``HubError``; of an argument given twice the last one counts."""
+    """Parses a line; raises ``HubError`` if it cannot. If an argument is given twice, the last one counts."""
     if len(line) > MAX_LINE:
         raise HubError(f"a line of more than {MAX_LINE} characters")
     line = line.rstrip()
@@ -54,8 +54,8 @@ def parse_message(line: str) -> Message:
 
 
 def format_message(command: str, args: Mapping[str, object] | None = None) -> str:
-    """A line without its end. A value of None makes a bare name; double quotes within a value become single ones, and
-    white space single spaces."""
+    """A line without a line break. A value of None makes a bare name. In values, a double quote becomes a single quote,
+    and any white space one space."""
     words = [command]
     for name, value in (args or {}).items():
         if value is None:
@@ -67,5 +67,5 @@ def format_message(command: str, args: Mapping[str, object] | None = None) -> st
 
 
 def read_lines(stream: TextIO) -> Iterator[str]:
-    """The lines of a stream as they come; a line longer than ``MAX_LINE`` is cut behind one character more."""
+    """The lines of a stream as they arrive; a line longer than ``MAX_LINE`` is cut to ``MAX_LINE`` + 1 characters."""
     return bounded_lines(stream, MAX_LINE)

@@ -1,13 +1,13 @@
-"""Positions and moves as the Hub protocol writes them, for English draughts.
+"""Positions and moves in the notation of the Hub protocol, for English draughts.
 
 A position is the side to move, ``B`` or ``W``, and a letter for each of the squares 1 to 32: ``b``, ``w`` for men,
-``B``, ``W`` for kings, ``e`` for an empty square. A move is ``11-15``, or for captures start, end and the squares of
-the men and kings taken in increasing order: ``15x31x18x26``. Squares have their PDN numbers.
+``B``, ``W`` for kings, ``e`` for an empty square. A quiet move is ``11-15``. A capture names start, end and the squares
+of the captured pieces in increasing order: ``15x31x18x26``. Squares have their PDN numbers.
 
-The protocol grew up with international draughts, where White moves first. Programs that keep to this (pydraughts)
-write positions of English draughts *turned*: the board the other way round and the colours exchanged, so that the side
-that began is called white; the start position is ``Wbbbbbbbbbbbbeeeeeeeewwwwwwwwwwww``. The moves they write are those
-of the game as it is. ``read_game`` finds out which is meant.
+The protocol was designed for international draughts, where White moves first. Some programs (pydraughts) keep this rule
+and write positions of English draughts *turned*: the board rotated by 180 degrees and the colours exchanged, so that
+the side that began is called white. The start position is then ``Wbbbbbbbbbbbbeeeeeeeewwwwwwwwwwww``. They write moves
+without this change. ``read_game`` finds out which form is meant.
 """
 
 import re
@@ -30,10 +30,10 @@ def format_pos(board: Board) -> str:
 
 
 def parse_pos(text: str) -> Board:
-    """A board with the position.
+    """A board with the position of a text.
 
     Raises:
-        HubError: the text is no position of 32 squares.
+        HubError: the text is not a position of 32 squares.
         FenError: the rules do not allow the position.
     """
     if not _POS.fullmatch(text):
@@ -49,17 +49,17 @@ def turned_pos(text: str) -> str:
 
 
 def format_move(move: Move) -> str:
-    """The move with the squares taken."""
+    """The text of a move; a capture includes the squares of the captured pieces."""
     return ("x" if move.captured else "-").join(map(str, (move.start, move.end, *move.captured)))
 
 
 def parse_move(board: Board, text: str) -> Move:
-    """The legal move that a text names, with the squares taken or in one of the forms of PDN.
+    """The legal move that a text names, either with the squares of the captured pieces or in a form of PDN.
 
-    The two cannot be mixed up: a square on which something is taken is occupied, one that is stood on is empty.
+    The two forms cannot be confused: the square of a captured piece is occupied, a square passed in PDN is empty.
 
     Raises:
-        IllegalMoveError: the text is no move, or fits no legal move, or several.
+        IllegalMoveError: the text is not a move, or fits no legal move, or fits several.
     """
     if re.fullmatch("[0-9]{1,2}(?:[-x:][0-9]{1,2}){2,}", text):
         start, end, *taken = (int(number) for number in re.split("[-x:]", text))
@@ -71,24 +71,25 @@ def parse_move(board: Board, text: str) -> Move:
 
 
 def play_moves(board: Board, moves: Iterable[str]) -> Board:
-    """Makes moves and returns the board; raises ``IllegalMoveError`` as ``parse_move`` does."""
+    """Plays moves on ``board`` itself and returns it; raises ``IllegalMoveError`` as ``parse_move`` does."""
     for text in moves:
         board.push(parse_move(board, text))
     return board
 
 
 def read_game(pos: str, moves: Sequence[str], turned: bool | None = None) -> tuple[Board, bool | None]:
-    """The board after the moves of a ``pos`` command.
+    """Reads the arguments of a ``pos`` command.
 
     Args:
-        turned: whether such positions are known to be turned; None if not. While all 24 men are on the board the
-            position itself tells, which comes first.
+        turned: whether this program's positions are turned, None if not known yet. A position with all 24 men can show
+            it by itself, which then counts instead.
 
     Returns:
-        The board, and whether the position is turned; None if that is not known: it is taken as it is then.
+        The board after the moves; and whether the position is turned, None if that is not known. A position is then
+        read as not turned.
 
     Raises:
-        HubError, FenError, IllegalMoveError: it cannot be read, and why.
+        HubError, FenError, IllegalMoveError: the position or a move cannot be read.
     """
     straight = parse_pos(pos)
     told = _looks_turned(straight)
@@ -108,8 +109,10 @@ def read_game(pos: str, moves: Sequence[str], turned: bool | None = None) -> tup
 
 
 def _looks_turned(board: Board) -> bool | None:
-    """Whether a position is turned, as far as it shows: as long as nothing has been taken, Black, who began, has made
-    as many steps as White when it is his turn, and one more when it is White's.
+    """Whether a position is turned, None if it does not show this.
+
+    Black moves first. Before the first capture, Black has made as many steps as White when Black is to move, and one
+    more when White is to move. In a turned position the colours are exchanged.
     """
     steps, pieces = {Color.BLACK: 0, Color.WHITE: 0}, board.piece_map()
     if len(pieces) < 2 * MAX_PIECES or any(king for _, king in pieces.values()):

@@ -1,4 +1,4 @@
-"""Parameters of an engine: what the ``param`` lines of the Hub protocol declare and ``set-param`` sets."""
+"""Parameters of an engine: declared by ``param`` lines of the Hub protocol, set by ``set-param``."""
 
 import contextlib
 from collections.abc import Sequence
@@ -13,10 +13,10 @@ class Param(NamedTuple):
     """A parameter that the other program may set.
 
     Attributes:
-        value: the value to begin with.
+        value: default value.
         type: ``bool`` (``true`` or ``false``), ``int`` or ``enum``.
-        least, most: the range of an ``int``.
-        values: what an ``enum`` can be.
+        least, most: range of an ``int``.
+        values: possible values of an ``enum``.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Param(NamedTuple):
         return format_message("param", args | ({"values": " ".join(self.values)} if self.type == "enum" else {}))
 
     def read(self, text: str) -> Value:
-        """The value that a text names; raises ``HubError`` if it names none."""
+        """Parses a value of this parameter; raises ``HubError`` if the text is not one."""
         if self.type == "bool" and text in ("true", "false"):
             return text == "true"
         if self.type == "enum" and text in self.values:
@@ -47,4 +47,4 @@ class Param(NamedTuple):
 
 VARIANT = Param("variant", "english", "enum", values=("english",))
 POSITIONS = Param("positions", "auto", "enum", values=("auto", "straight", "turned"))
-"""How the other program writes positions, see ``notation``."""
+"""How the other program writes positions, see ``notation``; ``straight`` is not turned."""

@@ -1,4 +1,4 @@
-"""A program that is talked to in lines: started, fed, read with time limits, and ended for certain."""
+"""A child process that exchanges lines of text with us: reads have time limits, and its end is enforced."""
 
 import contextlib
 import os
@@ -13,28 +13,28 @@ from typing import IO
 
 from .messages import MAX_LINE
 
-_WAITING_LINES = 256  # read ahead; then the program has to wait
+_WAITING_LINES = 256  # lines that are read in advance; then the program has to wait
 _LAST_WORDS = 5  # lines of its error output that are kept
-_SHOWN = 200  # characters of a line of its error output
-_LEAVE = 1.0  # seconds that a program gets to end by itself, and again after it has been told to
+_SHOWN = 200  # characters that are kept of a line of its error output
+_LEAVE = 1.0  # seconds that a program gets to end after its farewell line, and again after SIGTERM
 
 
 class LineProcess:
-    """A running program. Neither ``send`` nor the program's own output, however much, can block the caller.
+    """A running program. Neither ``send`` nor any amount of output of the program can block the caller.
 
     Args:
-        argv: the program and its arguments; no shell has a look at them.
+        argv: the program and its arguments; they are not passed through a shell.
 
     Raises:
-        OSError: it cannot be started.
+        OSError: the program cannot be started.
     """
 
     def __init__(self, argv: Sequence[str]) -> None:
         pipe = subprocess.PIPE
-        # A session of its own: what it starts in turn can be ended with it, and Ctrl-C is for us to handle.
+        # Its own process session: processes that it starts can be ended with it, and Ctrl-C reaches only us.
         self._process = subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
-        self._incoming: queue.Queue[str | None] = queue.Queue(_WAITING_LINES)  # None: there will be no more
-        self._outgoing: queue.SimpleQueue[str | None] = queue.SimpleQueue()  # None: there will be no more
+        self._incoming: queue.Queue[str | None] = queue.Queue(_WAITING_LINES)  # None marks the end
+        self._outgoing: queue.SimpleQueue[str | None] = queue.SimpleQueue()  # None marks the end
         self._errors: deque[str] = deque(maxlen=_LAST_WORDS)
         self._ended = False
         self._threads = [
@@ -53,23 +53,23 @@ class LineProcess:
         return self._process.poll() is None
 
     def send(self, line: str) -> None:
-        """Sends a line; what a program that has ended does not read is lost."""
+        """Sends a line; it is lost if the program has ended."""
         self._outgoing.put(line)
 
     def receive(self, seconds: float) -> str | None:
-        """The next line, None if none comes within ``seconds``; raises ``EOFError`` when the output is closed."""
+        """The next line, None if none arrives within ``seconds``; raises ``EOFError`` when the output is closed."""
         try:
             line = self._incoming.get(timeout=seconds) if seconds > 0 else self._incoming.get_nowait()
         except queue.Empty:
             return None
         if line is None:
-            self._incoming.put(None)  # the next reader must see the end, too
+            self._incoming.put(None)  # for the next call of ``receive``
             raise EOFError
         return line
 
     def last_words(self) -> str:
-        """How it ended, if it has, and the last line of its error output, if there is one; in one line."""
-        with contextlib.suppress(subprocess.TimeoutExpired):  # its output may end a moment before it does
+        """How the program ended, if it has, and the last line of its error output, if any; in one line."""
+        with contextlib.suppress(subprocess.TimeoutExpired):  # its output may end a moment before the process does
             self._process.wait(_LEAVE / 4)
         code = self._process.poll()
         self._threads[2].join(_LEAVE / 4)
@@ -83,10 +83,10 @@ class LineProcess:
         return "; ".join(filter(None, (ending, f"it said: {said}" if said else "")))
 
     def close(self, farewell: str | None = None) -> None:
-        """Ends the program and all that it started; may be called again.
+        """Ends the program and the processes it started; may be called again.
 
         Args:
-            farewell: a line on which it should end by itself; without one it is given no time to do so.
+            farewell: line that asks the program to end by itself; without it, SIGTERM is sent at once.
         """
         if self._ended:
             return
@@ -97,12 +97,12 @@ class LineProcess:
         if farewell is None or not self._gone():
             self._signal("SIGTERM")
             self._gone()
-        self._signal("SIGKILL")  # what is left of its session, too
+        self._signal("SIGKILL")  # ends the processes of its session that still run, too
         self._process.wait()
         self._let_go()
 
     def _gone(self) -> bool:
-        """Whether it ends within ``_LEAVE`` seconds; it is read on, for one that waits to be read does not end."""
+        """Whether the program ends within ``_LEAVE`` seconds; reads its output, since a full pipe would block it."""
         deadline = time.monotonic() + _LEAVE
         while self._process.poll() is None and time.monotonic() < deadline:
             with contextlib.suppress(EOFError):
@@ -111,7 +111,7 @@ class LineProcess:
         return self._process.poll() is not None
 
     def _signal(self, name: str) -> None:
-        """Sends a signal to its session; where there are none, ends the program."""
+        """Sends a signal to the program's process group; kills the program on systems without such groups."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             if hasattr(os, "killpg"):
                 os.killpg(self._process.pid, getattr(signal, name))
@@ -119,7 +119,7 @@ class LineProcess:
                 self._process.kill()
 
     def _let_go(self) -> None:
-        """Waits for the threads and closes the pipes. Who has left the session may hold one open: it is left to him."""
+        """Waits for the threads and closes the pipes, except one that a process outside the session holds open."""
         deadline = time.monotonic() + _LEAVE
         while any(thread.is_alive() for thread in self._threads) and time.monotonic() < deadline:
             with contextlib.suppress(queue.Empty):

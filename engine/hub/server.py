@@ -1,7 +1,7 @@
-"""The engine's side of the Hub protocol: any player, served to another program over two streams of text.
+"""The engine's side of the Hub protocol: another program uses a player over two streams of text.
 
-One thread reads, and answers what can be answered at once; another makes the player and searches, one order after the
-other.
+One thread reads commands and answers those that need no search. A second thread makes the player and searches; it does
+one order after another.
 """
 
 import contextlib
@@ -27,20 +27,20 @@ PlayerMaker = Callable[[Mapping[str, Value]], Player]
 _LEAVE = 2.0  # seconds that ``quit`` waits for the searching thread
 _MODES: tuple[Mode, ...] = ("think", "analyze", "ponder")
 _WARM_UP = 0.1  # seconds of the search that a new player makes
-_SHOWN = 300  # characters of an error
+_SHOWN = 300  # characters of an error's text that are sent
 
 
 def serve(
     make_player: PlayerMaker, stdin: TextIO, stdout: TextIO, *, version: str = "", params: Sequence[Param] = ()
 ) -> None:
-    """Serves a player until ``quit``, or until ``stdin`` has ended and what was asked for has been answered.
+    """Serves a player until ``quit``, or until ``stdin`` has ended and all commands have been answered.
 
     Args:
-        make_player: called with the values of ``params`` by name, in a thread of its own: at ``init``, and before a
-            search if they have been changed. What it raises becomes an ``error`` message, and it is called again for
-            the next search. Only the search of a ``WatchablePlayer`` can be told how long to take, and be stopped.
-        version: what the engine says of itself, beside its name; nothing if "".
-        params: what can be set, beside ``variant`` and ``positions``.
+        make_player: called in the search thread with the values of ``params`` by name: at ``init``, and before a search
+            if they have changed. An exception becomes an ``error`` message, and the next search calls it again.
+            Time limits and ``stop`` work only for a ``WatchablePlayer``.
+        version: the engine's version in its ``id`` line; not written if "".
+        params: parameters that can be set, in addition to ``variant`` and ``positions``.
     """
     if isinstance(stdin, io.TextIOWrapper):
         stdin.reconfigure(errors="replace")
@@ -58,10 +58,10 @@ def serve(
 
 
 class _Output:
-    """Writes whole lines, from any thread; what nobody reads any more is lost.
+    """Writes whole lines, from any thread. Lines are dropped once the other side has closed the stream.
 
     Attributes:
-        when_broken: called once when the other side has gone: nobody wants an answer any more.
+        when_broken: called when the other side has closed the stream.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -77,7 +77,7 @@ class _Output:
                 self._stream.flush()
             except (OSError, ValueError):
                 self._broken = True
-                with contextlib.suppress(OSError, ValueError):  # or the interpreter complains when it ends
+                with contextlib.suppress(OSError, ValueError):  # avoids an error when the interpreter flushes at exit
                     os.dup2(os.open(os.devnull, os.O_WRONLY), self._stream.fileno())
         if self._broken:
             self.when_broken()
@@ -96,20 +96,20 @@ class _Worker:
     def __init__(self, make_player: PlayerMaker, write: Callable[[str], None]) -> None:
         self._make_player, self._write = make_player, write
         self._player: Player | None = None
-        self._values: dict[str, Value] = {}  # parameters that the present player was made with
+        self._values: dict[str, Value] = {}  # parameters that the current player was made with
         self._orders: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="hub search", daemon=True)
         self._thread.start()
 
     def load(self, values: Mapping[str, Value]) -> None:
-        """Orders the player to be made; ``ready`` is written then, or an error before it."""
+        """Orders the player to be made; then ``ready`` is written, after an ``error`` line if that failed."""
         self._orders.put(lambda: self._load(dict(values)))
 
     def search(self, search: Search, values: Mapping[str, Value]) -> None:
         self._orders.put(lambda: self._answer(search, dict(values)))
 
     def finish(self, seconds: float | None = None) -> None:
-        """Waits, at most ``seconds``, until all orders have been carried out; there must be none afterwards."""
+        """Waits at most ``seconds`` until all orders have been carried out; no order may be given afterwards."""
         self._orders.put(None)
         self._thread.join(seconds)
 
@@ -128,16 +128,18 @@ class _Worker:
     def _answer(self, search: Search, values: dict[str, Value]) -> None:
         try:
             done = answer(self._made(values), search, self._write)
-        except Exception as error:  # whatever a player does, the other program gets its answer
+        except Exception as error:  # the other program must get its answer, whatever the player raises
             self._drop()
             self._write(_error(error))
             done = "done"
-        search.over = True  # before the line that tells so, on which the next order may follow
+        search.over = True  # before the line is written: the next order may follow at once
         self._write(done)
 
     def _made(self, values: dict[str, Value]) -> Player:
-        """The player, new if there is none or if it was made of other values; it has searched once then, so that code
-        is compiled and memory reserved before a clock runs."""
+        """The player for these values; makes a new one if there is none or the values have changed.
+
+        A new player searches once, so that code is compiled and memory reserved before a clock runs.
+        """
         if self._player is not None and values == self._values:
             return self._player
         self._drop()
@@ -153,21 +155,21 @@ class _Worker:
         return player
 
     def _drop(self) -> None:
-        """Gives back what the player holds, if it holds anything."""
+        """Closes the player, if there is one."""
         player, self._player = self._player, None
         close_player(player)
 
 
 class _Session:
-    """What the other program has set, and what it asks for; all is done at once or ordered from the worker."""
+    """The state that the other program has set. Its commands are carried out at once or passed to the worker."""
 
     def __init__(self, worker: _Worker, write: Callable[[str], None], version: str, params: Sequence[Param]) -> None:
         self._worker, self._write, self._version = worker, write, version
         self._params = {param.name: param for param in (VARIANT, POSITIONS, *params)}
         self._own = {param.name for param in params}
         self._values = {name: param.value for name, param in self._params.items()}
-        self._board: Board | None = Board()  # None: the position was refused
-        self._known: tuple[object, list[str]] = None, []  # start and moves that led to the board, as they were given
+        self._board: Board | None = Board()  # None: the last position was refused
+        self._known: tuple[object, list[str]] = None, []  # start and moves of the last ``pos`` command
         self._turned: bool | None = None  # see ``notation.read_game``
         self._level: Level | None = None
         self._search: Search | None = None  # the latest
@@ -185,7 +187,7 @@ class _Session:
         }
 
     def take(self, line: str) -> bool:
-        """Does what a line says; False if that was to quit."""
+        """Carries out the command of a line; returns False for ``quit``."""
         if not line.strip():
             return True
         try:
@@ -205,7 +207,7 @@ class _Session:
             self._search.stop()
 
     def end_of_input(self) -> None:
-        """Ends a search that would wait for another line."""
+        """Ends a search that only another command could end."""
         if self._search is not None and (self._search.endless or self._search.pondering):
             self._search.stop()
 
@@ -241,7 +243,7 @@ class _Session:
         self._board, self._known = board, ((pos, positions), moves)
 
     def _read(self, pos: str | None, positions: Value, moves: list[str]) -> Board:
-        """The board after the moves from a position; None is the start position."""
+        """The board after ``moves`` from position ``pos``; None is the start position of the game."""
         if pos is None:
             return play_moves(Board(), moves)
         if positions == "auto":
@@ -267,5 +269,5 @@ class _Session:
 
     def _hit(self, _: dict[str, str]) -> None:
         if self._search is None or self._search.over or not self._search.pondering:
-            raise HubError("ponder-hit: nothing is pondered on")
+            raise HubError("ponder-hit: there is no search in ponder mode")
         self._search.hit()

@@ -1,4 +1,4 @@
-"""One search for the server: it runs in slices, tells what it finds, and ends by its level or when it is stopped."""
+"""One search for the server: it runs in time slices, reports on itself, and ends at its limits or when stopped."""
 
 import threading
 import time
@@ -15,20 +15,22 @@ from .notation import format_move
 from .score import score_of_end, score_of_value
 
 Mode = Literal["think", "analyze", "ponder"]
-_SLICE = 0.02  # seconds of search between two looks at what is wanted
-_TELL = 0.1  # seconds between two lines about it
-_EARLY = 0.005  # seconds that a limit is undercut by, for the last step and the answer
+_SLICE = 0.02  # seconds of search between two checks of the limits and of ``stop``
+_TELL = 0.1  # seconds between two ``info`` lines
+_EARLY = 0.005  # seconds that the search ends before its limit, for the last step and the answer
 
 
 @dataclass(eq=False)
 class Search:
-    """What is to be searched, and how; another thread may stop it or tell that the move pondered on was played.
+    """A position to search, with limits. Another thread may call ``stop`` and ``hit``.
 
     Attributes:
-        level: None: as the player does by itself.
-        begun: ``time.monotonic()`` from which time is limited.
-        released: set when a search that may only answer when told to has been told to.
-        over: whether it has been answered.
+        level: limits; None for the player's own.
+        begun: ``time.monotonic()`` from which the time limit counts.
+        pondering: whether it is not yet known that the move pondered on was played.
+        stopped: whether ``stop`` was called.
+        over: whether the answer has been written.
+        released: set as soon as the search may answer: at once, or after ``stop`` or ``hit``.
     """
 
     board: Board
@@ -47,16 +49,16 @@ class Search:
 
     @property
     def endless(self) -> bool:
-        """Whether nothing but ``stop`` ends it, pondering aside."""
+        """Whether only ``stop`` ends the search (after pondering)."""
         return self.mode == "analyze" if self.level is None else self.level.infinite
 
     def stop(self) -> None:
-        """Ends the search; its answer comes at once."""
+        """Ends the search; it then answers at once."""
         self.stopped = True
         self.released.set()
 
     def hit(self) -> None:
-        """The move pondered on was played: from now on the level counts."""
+        """Notes that the move pondered on was played: from now on the limits count."""
         self.begun = time.monotonic()
         self.pondering = False
         if not self.endless:
@@ -64,11 +66,11 @@ class Search:
 
 
 def answer(player: Player, search: Search, write: Callable[[str], None]) -> str:
-    """Searches, writes ``info`` lines, and returns the ``done`` line when it is time for it.
+    """Searches, writes ``info`` lines, and returns the ``done`` line as soon as it may be sent.
 
     Raises:
         PlayerError: there is no legal move.
-        IllegalMoveError: the player has named none.
+        IllegalMoveError: the player's move is not legal.
     """
     moves = search_moves(search.board)
     line: tuple[Move, ...]
@@ -87,7 +89,7 @@ def answer(player: Player, search: Search, write: Callable[[str], None]) -> str:
 
 
 def _watch(player: WatchablePlayer, search: Search, write: Callable[[str], None]) -> tuple[Move, ...]:
-    """The move to play, and the reply expected if there is one."""
+    """Returns the move to play, and after it the expected reply if one is known."""
     started = told = time.monotonic()
     thinking = _begin(player, search)
     seconds = getattr(player, "seconds", None) if search.level is None else search.level.seconds(search.board.ply // 2)
@@ -117,14 +119,14 @@ def _watch(player: WatchablePlayer, search: Search, write: Callable[[str], None]
 
 
 def _begin(player: WatchablePlayer, search: Search) -> Thinking:
-    """Begins the search for a level: one without a limit of its own, or the player's."""
+    """Begins the search: with the player's own limits if the level has none that it can use, else without limits."""
     if search.level is None and search.mode != "analyze":
         return player.begin(search.board)
     thinking = player.begin(search.board, "analysis" if search.mode == "analyze" else "game")
     level = search.level
     if level is not None and level.limited and level.nodes is None and not level.timed:
         thinking.advance(0.0)
-        if thinking.thought().depth is None:  # it does not go by depth, which is no limit for it
+        if thinking.thought().depth is None:  # this kind of search has no depth, so a depth cannot limit it
             return player.begin(search.board)
     return thinking
 
@@ -137,12 +139,12 @@ def _is_enough(level: Level | None, thought: Thought) -> bool:
 
 
 def _depth(thought: Thought) -> int:
-    """Plies searched in full, or the length of the expected line where the search does not go by depth."""
+    """Plies searched in full, or the length of the expected line for a search without a depth."""
     return len(thought.line) if thought.depth is None else thought.depth
 
 
 def _info(board: Board, thought: Thought, seconds: float) -> str:
-    """The line about what has been found; ``nps`` is in millions, as in Scan."""
+    """The ``info`` line; ``nps`` is in millions, as in Scan."""
     nodes = thought.count - thought.kept
     args: dict[str, object] = {"depth": _depth(thought)}
     best = thought.moves[0]

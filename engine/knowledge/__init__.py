@@ -1,1 +1,1 @@
-"""What players know about endgames, in words: the classics of the books, and rules found in the tables. No torch."""
+"""Endgame knowledge in words: standard endings of the textbooks, and rules found in the tables. No torch."""

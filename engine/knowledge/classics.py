@@ -1,6 +1,6 @@
-"""The standard endings of the textbooks, and a page that shows what the tables say of them.
+"""The standard endings of the textbooks, and a page that shows what the tables say about them.
 
-Settings are those of the books (Payne 1756, Sturges, Lees, Lasker 1918, Boland); words and verdicts are our own.
+The positions come from books (Payne 1756, Sturges, Lees, Lasker 1918, Boland); texts and verdicts are our own.
 """
 
 from collections.abc import Iterator
@@ -15,16 +15,16 @@ from ..tablebase import MissingTableError, open_tablebase
 from .lines import Proof, Prover, Step
 
 PAGE = "classics.md"
-_FOLDER = "classics"  # folder of the pictures, beside the page
+_FOLDER = "classics"  # folder of the pictures, next to the page
 
 
 class Classic(NamedTuple):
     """A standard ending.
 
     Attributes:
-        name: also of its picture, with hyphens.
-        pieces: a FEN without the side to move.
-        text: what it is about.
+        name: title; the picture's file has the same name with hyphens.
+        pieces: FEN without the side to move.
+        text: explanation for readers of the page.
     """
 
     name: str
@@ -107,9 +107,9 @@ CLASSICS = (
 
 
 class Verdict(TypedDict):
-    """What the tables say of a classic with one side to move; None where they do not reach.
+    """What the tables say about a classic with one side to move; None for values that they do not cover.
 
-    ``value`` is "win", "draw" or "loss" for the side to move; ``line`` is in PDN, an only move with a star.
+    ``value`` is "win", "draw" or "loss" for the side to move. ``line`` is in PDN; a star marks an only move.
     """
 
     name: str
@@ -120,7 +120,7 @@ class Verdict(TypedDict):
 
 
 class ClassicsFigures(TypedDict):
-    """What ``crownhead classics`` has found; ``page`` is the path of the page, if one was written."""
+    """Result of ``crownhead classics``; ``page`` is the path of the page, None if none was written."""
 
     page: str | None
     positions: list[Verdict]
@@ -133,11 +133,12 @@ def classics_command(folder: Path | None, out: Path | None, quiet: bool) -> Clas
     """Proves the classics; see ``crownhead classics --help``.
 
     Args:
-        folder: of the tables; None for the default one.
-        out: folder of the page; None prints it.
+        folder: folder of the tables; None for the default one.
+        out: folder to write the page to; None prints the page.
+        quiet: whether to print nothing.
 
     Raises:
-        OSError: a folder is not there or cannot be written.
+        OSError: a folder does not exist or cannot be written.
         TableFileError: a table is damaged.
     """
     verdicts: list[Verdict] = []
@@ -192,7 +193,7 @@ or move of a man that keeps the win, and the loser puts it off, so other lines m
 
 
 def section(classic: Classic, proofs: dict[Color, Proof | None]) -> str:
-    """The part of the page about one classic."""
+    """The section of the page about one classic, in Markdown."""
     parts = [f"## {classic.name}", "", f"![{classic.name}]({classic.picture})", "", classic.text, ""]
     for turn, proof in proofs.items():
         parts += [f"**{turn} to move** (`{classic.board(turn).fen()}`): {_said(turn, proof)}", ""]

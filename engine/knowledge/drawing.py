@@ -1,4 +1,4 @@
-"""Endgame positions drawn at random, by the tables."""
+"""Draws random endgame positions that have a given value in the tables."""
 
 import numpy as np
 
@@ -8,23 +8,25 @@ from ..tablebase import Tablebase
 from ..tablebase.layout import HOME_ROW
 from ..tablebase.material import Material
 
-_AT_ONCE = 512  # placements
-_MOST_DRAWN = 1 << 15  # placements, until it is given up
+_AT_ONCE = 512  # placements drawn in one batch
+_MOST_DRAWN = 1 << 15  # placements drawn before the search is given up
 _NO_TABLE = 9
 
 
 def draw_positions(
     tables: Tablebase, material: Material, value: int, number: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Quiet positions of a slice that have a value for the side to move, each as likely as any other.
+    """Draws positions of a slice in which the side to move cannot capture and that have the value ``value``.
+
+    All such positions are equally likely.
 
     Args:
-        value: 1 win, 0 draw, -1 loss.
-        number: of positions; one may come twice.
+        value: 1 win, 0 draw, -1 loss, for the side to move.
+        number: number of positions to draw; the same one may be drawn twice.
 
     Returns:
-        uint32 [n, 3]: own, opp, kings. n is less than ``number`` where such positions are rare, and 0 where there is
-        none or no table covers the slice.
+        uint32 [n, 3]: own, opp, kings. n is less than ``number`` if such positions are rare, and 0 if there are none or
+        no table covers the slice.
 
     Raises:
         TableFileError: a table is damaged.
@@ -41,7 +43,11 @@ def draw_positions(
 
 
 def _placements(material: Material, rng: np.random.Generator) -> np.ndarray:
-    """Random positions of a slice, uint32 [n, 3]: those of ``_AT_ONCE`` that have no man on its promotion row."""
+    """Draws ``_AT_ONCE`` random placements of a slice and returns those without a man on its promotion row.
+
+    Returns:
+        uint32 [n, 3]: own, opp, kings.
+    """
     bits = np.uint32(1) << BIT_OF_SQUARE.astype(np.uint32)
     order = rng.permuted(np.tile(bits, (_AT_ONCE, 1)), axis=1)[:, : material.pieces]
     edges = np.cumsum((material.own_men, material.own_kings, material.opp_men))

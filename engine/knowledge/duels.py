@@ -1,4 +1,4 @@
-"""One piece against one: who wins, and which men a king alone cannot stop. Small tables, made when first asked for."""
+"""Small tables of one piece against one: who wins, and which men a lone king cannot stop. Made on first use."""
 
 from functools import cache
 
@@ -30,9 +30,10 @@ def _fill(slices, words, values):
 
 @cache
 def duels() -> np.ndarray:
-    """Values of one piece against one, int8 [2, 2, 32, 32]: own a king, opponent's a king, own bit, opponent's bit.
+    """Values of one piece against one for the side to move: int8 [2, 2, 32, 32].
 
-    Seen by the side to move, from the tables of two pieces that come with the package.
+    Indices: whether the own piece is a king, whether the opponent's is, bit of the own piece, bit of the opponent's.
+    They come from the two-piece tables of the package.
     """
     tables = load_tables(SHIPPED, 2)
     values = np.zeros((2, 2, NUM_SQUARES, NUM_SQUARES), np.int8)
@@ -46,10 +47,10 @@ def _neighbours(bit: int) -> list[int]:
 
 @cache
 def runs() -> np.ndarray:
-    """Whether a man alone against a king alone is crowned, whatever the king does: bool [2, 32, 32].
+    """Whether a lone man reaches the king row against a lone king, whatever the king does: bool [2, 32, 32].
 
-    Indices are who is to move (0 the man, 1 the king), the king's bit and the man's bit; seen by the man, which moves
-    towards row 7. A man that is crowned where the king takes it at once does not count.
+    Indices: side to move (0 the man, 1 the king), the king's bit, the man's bit. The board is seen by the man, which
+    moves towards row 7. False if the king could capture the man as soon as it is crowned.
     """
     crowned = np.zeros((2, NUM_SQUARES, NUM_SQUARES), bool)
     steps = {bit: _neighbours(bit) for bit in _BITS}

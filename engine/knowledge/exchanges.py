@@ -1,4 +1,4 @@
-"""What captures make of a position, and pieces that can be won by force: what players work out move by move."""
+"""Results of capture sequences, and pieces that can be won by force within three moves."""
 
 from typing import NamedTuple
 
@@ -12,12 +12,13 @@ _DEPTH = 24  # every ply captures one of at most 24 pieces
 
 
 class Buffers(NamedTuple):
-    """Room for a walk through captures, and for looking ahead.
+    """Buffers for searching captures and for looking ahead.
 
     Attributes:
         captures: [plies, MAX_MOVES] of ``MOVE``.
-        frames: int64 [plies, 4]: number of moves, next move, pieces taken by it, the best balance so far.
-        ahead: [6, MAX_MOVES] of ``MOVE``, a row for each ply of ``wins_in_three`` and one before.
+        frames: int64 [plies, 4]: number of moves, index of the next move, pieces captured by the current move, best
+            balance so far.
+        ahead: [6, MAX_MOVES] of ``MOVE``: rows 0 to 4 for ``wins_in_three``, row 5 for ``loses_in_three``.
     """
 
     captures: np.ndarray
@@ -31,7 +32,7 @@ def new_buffers() -> Buffers:
 
 @njit(cache=True)
 def is_quiet(own, opp, kings):
-    """Whether neither side could capture, were it to move."""
+    """Whether neither side could capture if it were to move."""
     return jumpers_of(own, opp, kings) == 0 and jumpers_of(turned(opp), turned(own), turned(kings)) == 0
 
 
@@ -43,12 +44,12 @@ def _open(own, opp, kings, frame, moves):
 
 
 @njit(cache=True)
-def capture_balance(own, opp, kings, room):
-    """Pieces that the side to move wins, less those it loses, while captures follow one another; both play their best.
+def capture_balance(own, opp, kings, buffers):
+    """Pieces that the side to move captures minus those it loses in a sequence of captures; both play their best.
 
-    Whoever can capture must; where nobody has to, the walk ends.
+    Only captures are searched: the line ends where the side to move cannot capture.
     """
-    moves, frames = room.captures, room.frames
+    moves, frames = buffers.captures, buffers.frames
     depth = 0
     _open(own, opp, kings, frames[0], moves[0])
     while True:
@@ -68,9 +69,9 @@ def capture_balance(own, opp, kings, room):
 
 
 @njit(cache=True)
-def _balance_after(move, room):
-    """What captures cost the player who made a move, below 0, or bring."""
-    return -capture_balance(turned(move.opp), turned(move.own), turned(move.kings), room)
+def _balance_after(move, buffers):
+    """Balance of the captures after ``move`` for the side that made it: above 0 if it wins pieces."""
+    return -capture_balance(turned(move.opp), turned(move.own), turned(move.kings), buffers)
 
 
 @njit(cache=True)
@@ -79,38 +80,39 @@ def _must_capture_after(move):
 
 
 @njit(cache=True)
-def wins_now(own, opp, kings, room):
+def wins_now(own, opp, kings, buffers):
     """Whether the side to move wins a piece by captures, now or after a quiet move that forces them."""
     if jumpers_of(own, opp, kings) != 0:
-        return capture_balance(own, opp, kings, room) > 0
-    moves = room.ahead[0]
+        return capture_balance(own, opp, kings, buffers) > 0
+    moves = buffers.ahead[0]
     for i in range(generate(own, opp, kings, moves, DISTINCT)):
-        if _must_capture_after(moves[i]) and _balance_after(moves[i], room) > 0:
+        if _must_capture_after(moves[i]) and _balance_after(moves[i], buffers) > 0:
             return True
     return False
 
 
 @njit(inline="always")
-def _wins_later(own, opp, kings, room, depth, wins):
-    """Whether a move wins a piece at once, or whatever is answered is followed by what ``wins`` asks for.
+def _wins_later(own, opp, kings, buffers, depth, wins):
+    """Whether the side to move has a move that wins a piece by captures at once, or after which ``wins`` holds for it
+    whatever the opponent replies.
 
     Args:
-        depth: of ``room.ahead``, where the moves are written; their answers one deeper.
-        wins: compiled function of a position, ``wins(own, opp, kings, room)``.
+        depth: row of ``buffers.ahead`` for the moves; the replies take the next row.
+        wins: compiled function ``wins(own, opp, kings, buffers)``, seen by the side to move.
     """
     if jumpers_of(own, opp, kings) != 0:
-        return capture_balance(own, opp, kings, room) > 0
-    moves, answers = room.ahead[depth], room.ahead[depth + 1]
+        return capture_balance(own, opp, kings, buffers) > 0
+    moves, answers = buffers.ahead[depth], buffers.ahead[depth + 1]
     for i in range(generate(own, opp, kings, moves, DISTINCT)):
         move = moves[i]
         if _must_capture_after(move):
-            if _balance_after(move, room) > 0:
+            if _balance_after(move, buffers) > 0:
                 return True
             continue
         all_lose = True
         for j in range(generate(turned(move.opp), turned(move.own), turned(move.kings), answers, DISTINCT)):
             answer = answers[j]
-            if not wins(turned(answer.opp), turned(answer.own), turned(answer.kings), room):
+            if not wins(turned(answer.opp), turned(answer.own), turned(answer.kings), buffers):
                 all_lose = False
                 break
         if all_lose:
@@ -119,23 +121,23 @@ def _wins_later(own, opp, kings, room, depth, wins):
 
 
 @njit(cache=True)
-def wins_in_two(own, opp, kings, room):
-    """Whether the side to move wins a piece whatever is answered, at the latest with its second move."""
-    return _wins_later(own, opp, kings, room, 1, wins_now)
+def wins_in_two(own, opp, kings, buffers):
+    """Whether the side to move can force the win of a piece with its first or second move."""
+    return _wins_later(own, opp, kings, buffers, 1, wins_now)
 
 
 @njit(cache=True)
-def wins_in_three(own, opp, kings, room):
-    """The same with one move more."""
-    return _wins_later(own, opp, kings, room, 3, wins_in_two)
+def wins_in_three(own, opp, kings, buffers):
+    """Whether the side to move can force the win of a piece with one of its first three moves."""
+    return _wins_later(own, opp, kings, buffers, 3, wins_in_two)
 
 
 @njit(cache=True)
-def loses_in_three(own, opp, kings, room):
-    """Whether the side to move loses a piece whatever it plays: after each of its moves ``wins_in_three`` holds."""
-    moves = room.ahead[5]
+def loses_in_three(own, opp, kings, buffers):
+    """Whether the side to move loses a piece whatever it plays: ``wins_in_three`` holds after each of its moves."""
+    moves = buffers.ahead[5]
     for i in range(generate(own, opp, kings, moves, DISTINCT)):
         move = moves[i]
-        if not wins_in_three(turned(move.opp), turned(move.own), turned(move.kings), room):
+        if not wins_in_three(turned(move.opp), turned(move.own), turned(move.kings), buffers):
             return False
     return True

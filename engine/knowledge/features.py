@@ -1,12 +1,12 @@
-"""What players look at in an endgame, as yes-or-no features of a position: each computed here and named here.
+"""Yes-or-no features of an endgame position, as players use them; they are computed and named here.
 
 The features of a side are computed as if it were to move; those of the opponent are seen from its side of the board.
-A word of features has bit i set where feature i holds.
+Features are packed into words: bit i is set if feature i holds.
 
-Words of the game: a *safe move* loses no piece to the captures that follow it. A *double corner* is that of 1 and 5 or
-of 28 and 32, the *single corners* are 4 and 29. A man in the *dog hole* (28 for Black, 5 for White) stands before an
-enemy man on its back row, and does not get on. The *bridge* is men on 1 and 3 (White: 30 and 32).
-Who has *the move* (the opposition) can be counted: an odd number of pieces on every second row from one's own back row.
+Terms of the game: a *safe move* loses no piece in the captures that follow it. The *double corners* are 1 and 5, and
+28 and 32; the *single corners* are 4 and 29. A man in the *dog hole* (28 for Black, 5 for White) is blocked by an enemy
+man in front of it, on the enemy's back row. The *bridge* is men on 1 and 3 (White: 30 and 32).
+A side to move has *the move* (the opposition) if the number of pieces on every second row from its back row is odd.
 """
 
 from typing import NamedTuple
@@ -32,7 +32,7 @@ WORDS = 2
 
 
 class Feature(NamedTuple):
-    """What a feature says where it holds, and where it does not; the subject comes before."""
+    """Texts for a feature that holds and for one that does not. In ``FEATURES`` they begin with the subject."""
 
     yes: str
     no: str
@@ -119,7 +119,7 @@ FEATURES = (
     *(Feature(*(f"{subject} {text}" for text in feature)) for subject in _SUBJECTS for feature in _OF_A_SIDE),
     *_OF_BOTH,
 )
-"""All features, those of the side to move first, then those of the opponent, then those of both."""
+"""All features: those of the side to move, then those of the opponent, then those of both."""
 NUM_FEATURES = len(FEATURES)
 
 _SINGLE_CORNERS = np.uint32(mask_of((3, 28)))
@@ -139,11 +139,11 @@ _FAR = 99
 
 
 class Lookup(NamedTuple):
-    """What the kernels need: ``duels``, ``runs`` and buffers."""
+    """Tables and buffers of the kernels: ``duels()``, ``runs()`` and ``new_buffers()``."""
 
     duels: np.ndarray
     runs: np.ndarray
-    room: Buffers
+    buffers: Buffers
 
 
 def new_lookup() -> Lookup:
@@ -152,7 +152,7 @@ def new_lookup() -> Lookup:
 
 @njit(cache=True)
 def steps_between(pieces, others):
-    """Steps of a king from the nearest of some pieces to the nearest of others; ``_FAR`` if there are none."""
+    """Smallest number of king steps from one of ``pieces`` to one of ``others``; ``_FAR`` if either is empty."""
     nearest = _FAR
     while pieces != 0:
         i = lowest_bit(pieces)
@@ -166,7 +166,7 @@ def steps_between(pieces, others):
 
 @njit(cache=True)
 def to_crown(men):
-    """(fewest, most) steps that men need to be crowned; (``_FAR``, 0) without men."""
+    """(fewest, most) steps that one of ``men`` needs to be crowned; (``_FAR``, 0) without men."""
     fewest, most = _FAR, 0
     while men != 0:
         steps = LAST_ROW - ROW[lowest_bit(men)]
@@ -194,15 +194,15 @@ def _of_kings(word, own, opp, kings):
 
 
 @njit(cache=True)
-def _of_moves(word, own, opp, kings, room):
-    """Features of the safe moves: of kings, of men, exchanges."""
+def _of_moves(word, own, opp, kings, buffers):
+    """Sets the features about safe moves and exchanges."""
     safe, exchange, starts = 0, False, np.uint32(0)
-    moves = room.ahead[0]
+    moves = buffers.ahead[0]
     count = generate(own, opp, kings, moves, DISTINCT)
     for i in range(count):
         move = moves[i]
         after, before, crowned = turned(move.opp), turned(move.own), turned(move.kings)
-        balance = -capture_balance(after, before, crowned, room)
+        balance = -capture_balance(after, before, crowned, buffers)
         if balance >= 0:
             safe += 1
             starts |= np.uint32(1) << move_start(move.code)
@@ -218,7 +218,7 @@ def _of_moves(word, own, opp, kings, room):
 
 @njit(cache=True)
 def _of_men(word, own, opp, kings, tables, first):
-    """Features of men; ``first``: their side is to move."""
+    """Sets the features about men; ``first``: whether their side is to move."""
     men, enemies = np.uint32(own & ~kings), np.uint32(opp & kings)
     fewest, most = to_crown(men)
     for steps in range(1, 6):
@@ -250,7 +250,9 @@ def _of_men(word, own, opp, kings, tables, first):
 
 @njit(cache=True)
 def _of_duels(word, at, own, opp, kings, values, first):
-    """Features ``at`` and the two behind it: which enemy pieces one own piece alone beats, moving first or second."""
+    """Sets features ``at`` to ``at + 2``: whether the side would win one against one against some enemy man, every
+    enemy man, some enemy king; ``first``: whether the own piece moves first.
+    """
     some_man = some_king = False
     every = opp & ~kings != 0
     rest = opp
@@ -280,7 +282,7 @@ def _of_duels(word, at, own, opp, kings, values, first):
 
 @njit(cache=True)
 def _of_side(own, opp, kings, tables, moves_next):
-    """The features of a side, seen by it, as if it were to move; ``moves_next`` says whether it really is."""
+    """The features of a side, seen by it, as if it were to move; ``moves_next``: whether it really is."""
     word, men = np.uint64(0), np.uint32(own & ~kings)
     word = _put(word, 0, own & kings != 0)
     word = _put(word, 1, popcount(own & kings) >= 2)
@@ -288,11 +290,11 @@ def _of_side(own, opp, kings, tables, moves_next):
     word = _put(word, 3, popcount(men) >= 2)
     word = _put(word, 41, popcount(own) == 1)
     word = _of_kings(word, own, opp, kings)
-    word = _of_moves(word, own, opp, kings, tables.room)
-    word = _put(word, 12, wins_now(own, opp, kings, tables.room))
-    word = _put(word, 14, wins_in_two(own, opp, kings, tables.room))
-    word = _put(word, 15, wins_in_three(own, opp, kings, tables.room))
-    word = _put(word, 16, loses_in_three(own, opp, kings, tables.room))
+    word = _of_moves(word, own, opp, kings, tables.buffers)
+    word = _put(word, 12, wins_now(own, opp, kings, tables.buffers))
+    word = _put(word, 14, wins_in_two(own, opp, kings, tables.buffers))
+    word = _put(word, 15, wins_in_three(own, opp, kings, tables.buffers))
+    word = _put(word, 16, loses_in_three(own, opp, kings, tables.buffers))
     word = _of_men(word, own, opp, kings, tables, moves_next)
     word = _of_duels(word, 35, own, opp, kings, tables.duels, True)
     return _of_duels(word, 38, own, opp, kings, tables.duels, False)
@@ -300,7 +302,7 @@ def _of_side(own, opp, kings, tables, moves_next):
 
 @njit(cache=True)
 def _kind(pieces, kings):
-    """0 men alone, 1 kings and men, 2 kings alone."""
+    """0: men alone, 1: kings and men, 2: kings alone."""
     if pieces & kings == 0:
         return 0
     return 2 if pieces & ~kings == 0 else 1

@@ -1,4 +1,4 @@
-"""How an endgame goes on under best play, by the tables: who wins, in how many plies, and by which moves."""
+"""Best play in endgames, from the tables: who wins, in how many plies, and by which moves."""
 
 from typing import NamedTuple
 
@@ -17,8 +17,8 @@ class Step(NamedTuple):
     """A move of a line.
 
     Attributes:
-        text: in PDN.
-        only: the one move of several that keeps a win or a draw.
+        text: the move in PDN.
+        only: whether it is the only winning move, while there are other legal moves.
     """
 
     text: str
@@ -26,13 +26,13 @@ class Step(NamedTuple):
 
 
 class Proof(NamedTuple):
-    """What the tables say of a position.
+    """What the tables say about a position.
 
     Attributes:
         value: 1 win, 0 draw, -1 loss, for the side to move.
-        plies: to the end of the game, the winner taking the shortest way; None for draws, and without distances.
-        keeping: of a draw that can be lost, the moves that keep it.
-        line: best play of a win or a loss, to the end of the game or over ``MOST_PLIES``.
+        plies: plies to the end of the game with best play; None for draws, and without distances.
+        keeping: in a draw, the moves that keep it, if others lose; else empty.
+        line: best play of a win or a loss, to the end of the game or for at most the plies asked for; empty for draws.
     """
 
     value: int
@@ -42,7 +42,7 @@ class Proof(NamedTuple):
 
 
 class KnownMove(NamedTuple):
-    """A move, the board behind it, its value for the player who made it, and plies to the end of the game with it.
+    """A move, the board after it, its value for the side that makes it, and the plies from before it to the game's end.
 
     ``plies`` is None for draws, and without distances.
     """
@@ -54,10 +54,10 @@ class KnownMove(NamedTuple):
 
 
 def known_moves(tables: Tablebase, board: Board) -> list[KnownMove]:
-    """All moves of a position, in the order of their squares; none where the game is over.
+    """All moves of a position, in the order of their squares; none if the game is over.
 
     Raises:
-        MissingTableError: no table covers the position behind one of them.
+        MissingTableError: no table covers the position after one of the moves.
     """
     known = []
     moves = search_moves(board) if board.legal_moves else []
@@ -80,10 +80,10 @@ def plies_of(tables: Tablebase, board: Board) -> int | None:
 
 
 class Prover:
-    """Looks positions up and plays them out. Equal moves are taken in the order of their squares.
+    """Looks positions up and plays them out. Among equal moves it takes the first in the order of their squares.
 
-    Where there are distances, the winner takes the shortest way to the end and the loser the longest. Elsewhere the
-    winner takes the shortest way to the next capture or move of a man that keeps the win.
+    With distances, the winner takes the shortest way to the end and the loser the longest. Without them, the winner
+    takes the shortest way to the next capture or move of a man that keeps the win, and the loser the longest.
     """
 
     def __init__(self, tables: Tablebase) -> None:
@@ -91,10 +91,10 @@ class Prover:
         self._planner = ConversionPlanner(tables)
 
     def prove(self, board: Board, plies: int = MOST_PLIES) -> Proof:
-        """What the tables say of a position in which there are moves, with a line of at most ``plies``.
+        """What the tables say about a position that has a legal move, with a line of at most ``plies`` plies.
 
         Raises:
-            MissingTableError: no table covers it.
+            MissingTableError: no table covers the position or one that can follow.
         """
         value = self._tables.probe_wdl(board)
         if value == 0:
@@ -129,7 +129,8 @@ class Prover:
         return min(self._ranks(board, [one for one in known_moves(self._tables, board) if one.value == 1]))
 
     def _ranks(self, board: Board, winning: list[KnownMove]) -> list[int]:
-        """The same behind each of the winning moves: 0 where it is one of these itself, and ``_FAR`` where unknown."""
+        """Plies from each winning move to the next capture or move of a man: 0 if the move is one itself, ``_FAR`` if
+        longer or unknown."""
         words = np.array([(*one.board.words(), 0) for one in winning], np.uint32)
         at_once = [one.board.reversible_plies == 0 for one in winning]
         if any(at_once):
@@ -139,6 +140,6 @@ class Prover:
 
 
 def _all_plies(moves: list[KnownMove]) -> list[int] | None:
-    """Plies to the end with each move; None if one of them is not known."""
+    """Plies to the end of the game with each move; None if one of them is not known."""
     known = [one.plies for one in moves if one.plies is not None]
     return known if len(known) == len(moves) else None

@@ -1,8 +1,8 @@
-"""How near its end a won position is: quantities that players count, and estimates of the plies left.
+"""Quantities of a won position, from which ``rules`` estimates the plies to the end of the game.
 
-A quantity is worth other points with other pieces on the board, so every material has points of its own. How far a
-hunt of a lone piece by one king or two has got is no sum of distances: for that there are tables, each over two or
-three of the *factors* of a hunt. Every cell of a table is a quantity that is 1 or 0; the others are then 0.
+The estimate is a weighted sum of the quantities; the weights (points) depend on the pieces on the board. A sum of
+distances cannot describe how one or two kings hunt a lone piece. For this there are tables, each over two or three
+*factors* of the hunt. Every cell of a table is a quantity that is 1 or 0; during a hunt all other quantities are 0.
 """
 
 from itertools import product
@@ -36,17 +36,17 @@ _COUNTED = (
     "a piece is won with the third move",
 )
 FACTORS = (
-    ("nearest king", 6),  # steps to the hunted one
-    ("second king", 7),
-    ("corner", 5),  # steps of the hunted king to a double corner
-    ("edge", 2),  # the hunted king is on it
-    ("move", 2),  # the hunters have it
-    ("inside", 2),  # a hunter is in the hunted king's double corner
+    ("nearest king", 6),  # steps from the nearest hunter to the hunted piece
+    ("second king", 7),  # steps from the second nearest hunter
+    ("corner", 5),  # steps from the hunted piece to a double corner
+    ("edge", 2),  # the hunted piece is on the edge
+    ("move", 2),  # the hunters have the move (the opposition)
+    ("inside", 2),  # a hunter in a double corner is at most two steps from the hunted piece
     ("apart", 6),  # steps between the two nearest hunters
 )
-"""Name and number of values of each; larger values count as the largest."""
+"""Name and number of values of each factor; larger values count as the largest."""
 TABLES = ((0, 1), (2, 3, 4), (5, 4, 0), (2, 1, 4), (6, 2), (0, 2, 4))
-"""The factors of each table."""
+"""Indices in ``FACTORS`` of each table."""
 _CELLS = tuple(
     "hunt: " + ", ".join(f"{FACTORS[f][0]} {value}" for f, value in zip(table, values, strict=True))
     for table in TABLES
@@ -71,7 +71,7 @@ def _crowning_steps(men):
 
 @njit(cache=True)
 def _hunt(kings, prey):
-    """Sums over ``prey`` of the steps to the nearest and to the farthest of ``kings``; 0 without kings."""
+    """Steps to the nearest and to the farthest of ``kings``, summed over ``prey``; without kings 7 and 0 for each."""
     nearest = farthest = 0
     while prey != 0:
         i = lowest_bit(prey)
@@ -88,7 +88,7 @@ def _hunt(kings, prey):
 
 @njit(cache=True)
 def _two_nearest(kings, prey):
-    """Bits of the king nearest to a bit, and of the second nearest; the same twice if there is but one."""
+    """Bit numbers of the kings nearest and second nearest to bit ``prey``; twice the same if there is only one king."""
     first = second = -1
     while kings != 0:
         bit = np.int64(lowest_bit(kings))
@@ -102,7 +102,7 @@ def _two_nearest(kings, prey):
 
 @njit(cache=True)
 def _write_hunt(kings, prey, has_move, out):
-    """Sets the cells, ``out`` float64 [cells], of a hunt of one piece by kings."""
+    """Sets the cells that hold to 1 in ``out``, float64 [cells], for a hunt of one piece by one or two kings."""
     hunted = np.int64(lowest_bit(prey))
     first, second = _two_nearest(kings, hunted)
     factors = np.zeros(_SIZES.shape[0], np.int64)
@@ -125,19 +125,21 @@ def _write_hunt(kings, prey, has_move, out):
 
 
 @njit(cache=True)
-def _safe_moves(own, opp, kings, room):
+def _safe_moves(own, opp, kings, buffers):
     safe = 0
-    moves = room.ahead[0]
+    moves = buffers.ahead[0]
     for i in range(generate(own, opp, kings, moves, DISTINCT)):
         move = moves[i]
-        safe += capture_balance(turned(move.opp), turned(move.own), turned(move.kings), room) <= 0
+        safe += capture_balance(turned(move.opp), turned(move.own), turned(move.kings), buffers) <= 0
     return safe
 
 
 @njit(cache=True)
-def write_quantities(own, opp, kings, winning, room, out):
-    """Writes the quantities of a position, seen by its side to move, which wins or (not ``winning``) loses, into
-    ``out``, float64 [NUM_QUANTITIES]."""
+def write_quantities(own, opp, kings, winning, buffers, out):
+    """Writes the quantities of a position into ``out``, float64 [NUM_QUANTITIES].
+
+    ``winning``: whether the side to move wins; otherwise it loses.
+    """
     if not winning:
         own, opp, kings = turned(opp), turned(own), turned(kings)
     mine, prey = np.uint32(own & kings), np.uint32(opp & kings)
@@ -155,10 +157,10 @@ def write_quantities(own, opp, kings, winning, room, out):
         left &= left - np.uint32(1)
     out[12] = popcount(mine & DOUBLE_CORNERS)
     out[13] = (popcount((own | opp) & SYSTEM) & 1) == (1 if winning else 0)
-    out[14] = _safe_moves(turned(opp), turned(own), turned(kings), room)
-    out[15] = wins_now(own, opp, kings, room)
-    out[16] = wins_in_two(own, opp, kings, room)
-    out[17] = wins_in_three(own, opp, kings, room)
+    out[14] = _safe_moves(turned(opp), turned(own), turned(kings), buffers)
+    out[15] = wins_now(own, opp, kings, buffers)
+    out[16] = wins_in_two(own, opp, kings, buffers)
+    out[17] = wins_in_three(own, opp, kings, buffers)
     out[NUM_COUNTED:] = 0.0
     if mine == own and popcount(own) <= 2 and popcount(opp) == 1:
         _write_hunt(mine, opp, np.int64(out[13]), out[NUM_COUNTED:])
@@ -166,7 +168,8 @@ def write_quantities(own, opp, kings, winning, room, out):
 
 
 @njit(cache=True, nogil=True)
-def write_many(positions, room, out):
-    """Writes the quantities of positions uint32 [N, 3 or more], won for their side to move, into float64 [N, ...]."""
+def write_many(positions, buffers, out):
+    """Writes the quantities of positions uint32 [N, 3 or more], won for their side to move, into ``out``, float64
+    [N, NUM_QUANTITIES]."""
     for i in range(positions.shape[0]):
-        write_quantities(positions[i, 0], positions[i, 1], positions[i, 2], True, room, out[i])
+        write_quantities(positions[i, 0], positions[i, 1], positions[i, 2], True, buffers, out[i])

@@ -1,7 +1,7 @@
-"""An ordered list of rules about endgames: the first rule that applies says who wins. Found in the exact tables.
+"""An ordered list of rules about endgames, learnt from the exact tables: the first rule that applies says who wins.
 
-A file of rules is JSON with a checksum: the conditions of each rule in the words of ``features.FEATURES``, and the
-points by which a won position is said to be near its end (``progress``).
+A file of rules is JSON with a checksum. It holds the conditions of each rule, in the words of ``features.FEATURES``,
+and the points (weights) of the quantities that estimate the plies to the end of the game (``progress``).
 """
 
 import json
@@ -33,22 +33,22 @@ _LITERALS = {
 }
 
 Literal = tuple[int, bool]
-"""A feature's number, and whether it has to hold or not."""
+"""A feature's number, and whether the feature must hold (True) or must not (False)."""
 
 
 class RulesError(ValueError):
-    """A file of rules that cannot be used; the message says why and what to do."""
+    """A file of rules cannot be used; the message says why."""
 
 
 class Rule(NamedTuple):
-    """Conditions that all have to be met, and the outcome for the side to move: place in ``OUTCOMES``."""
+    """Conditions that must all hold, and the outcome for the side to move as an index of ``OUTCOMES``."""
 
     conditions: tuple[Literal, ...]
     outcome: int
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The conditions as players say them."""
+        """The conditions in the words of ``FEATURES``."""
         return tuple(FEATURES[number].yes if positive else FEATURES[number].no for number, positive in self.conditions)
 
     def __str__(self) -> str:
@@ -58,11 +58,12 @@ class Rule(NamedTuple):
 
 
 class RuleList(NamedTuple):
-    """Rules, the last of which always applies, and how many plies a win takes.
+    """Rules, and the points that estimate how many plies a win takes.
 
     Attributes:
-        points: by what stands on the board, seen by the winner: a constant, and the points of ``progress.QUANTITIES``.
-            None stands for all that is not named.
+        rules: in order; the last one has no condition, so that it always applies.
+        points: by material, seen by the winner: a constant, then the points of each of ``progress.QUANTITIES``. The
+            key None holds the points for all other material.
         source: how the list was learnt.
     """
 
@@ -72,7 +73,7 @@ class RuleList(NamedTuple):
 
 
 class Masks(NamedTuple):
-    """Rules for kernels: features that have to hold and those that must not, uint64 [R, WORDS]; outcomes int64 [R]."""
+    """Rules for kernels: features that must hold and that must not, each uint64 [R, WORDS]; outcomes int64 [R]."""
 
     wanted: np.ndarray
     unwanted: np.ndarray
@@ -99,7 +100,7 @@ def masks_of(rules: tuple[Rule, ...]) -> Masks:
 
 @njit(cache=True)
 def deciding_rule(words, masks):
-    """The number of the first rule whose conditions features uint64 [WORDS] meet; the last one if no other does."""
+    """The number of the first rule that applies to features ``words``, uint64 [WORDS]; the last if no other does."""
     last = masks.wanted.shape[0] - 1
     for place in range(last):
         met = True
@@ -113,20 +114,20 @@ def deciding_rule(words, masks):
 
 @njit(cache=True, nogil=True)
 def decide_many(words, masks, decided):
-    """Sets ``decided``, int64 [N], to the rules that decide features uint64 [N, WORDS]."""
+    """Sets ``decided``, int64 [N], to ``deciding_rule`` of each row of ``words``, uint64 [N, WORDS]."""
     for i in range(words.shape[0]):
         decided[i] = deciding_rule(words[i], masks)
 
 
 @njit(cache=True)
 def _judge(own, opp, kings, tables, masks, points, rows, words, quantities):
-    """(rule, plies) of a position; the plies that a won or lost one is thought to last, 0 of a drawn one."""
+    """(rule, plies) of a position, see ``Judge.judge``; ``words`` and ``quantities`` are buffers."""
     write_features(own, opp, kings, tables, words)
     rule = deciding_rule(words, masks)
     outcome = masks.outcomes[rule]
     if outcome == 1:
         return rule, 0.0
-    write_quantities(own, opp, kings, outcome == 0, tables.room, quantities)
+    write_quantities(own, opp, kings, outcome == 0, tables.buffers, quantities)
     code = code_of(own, opp, kings) if outcome == 0 else code_of(turned(opp), turned(own), turned(kings))
     row = points[rows[code]]
     plies = row[0]
@@ -136,7 +137,7 @@ def _judge(own, opp, kings, tables, masks, points, rows, words, quantities):
 
 
 class Judge:
-    """Judges quiet positions, and for want of better others, too, by a list of rules. For one thread."""
+    """Judges positions by a list of rules; the rules are meant for quiet positions. Not thread-safe."""
 
     def __init__(self, rules: RuleList) -> None:
         self.rules = rules
@@ -145,10 +146,8 @@ class Judge:
         self._words, self._quantities = np.zeros(WORDS, np.uint64), np.zeros(NUM_QUANTITIES)
 
     def judge(self, own: int, opp: int, kings: int) -> tuple[int, float]:
-        """The number of the rule that decides a position, seen by its side to move, and the plies until it is over.
-
-        The plies are an estimate, of won and lost positions; 0 of drawn ones.
-        """
+        """The number of the rule that decides a position, seen by its side to move, and the estimated plies to the
+        game's end: 0 for a draw."""
         self._tables = self._tables or new_lookup()
         position, knowledge = (
             (np.uint32(own), np.uint32(opp), np.uint32(kings)),
@@ -159,10 +158,10 @@ class Judge:
 
 
 def rule_of(words: list[str], outcome: str) -> Rule:
-    """The rule of these words; raises ``RulesError`` if one of them is unknown."""
+    """The rule with these conditions and this outcome; raises ``RulesError`` if one of the texts is unknown."""
     unknown = [text for text in words if text not in _LITERALS] + ([outcome] if outcome not in OUTCOMES else [])
     if unknown:
-        raise RulesError(f"{unknown[0]!r} is nothing that rules can say: learn the rules anew with `crownhead rules`")
+        raise RulesError(f"{unknown[0]!r} is an unknown condition or outcome: learn new rules with `crownhead rules`")
     return Rule(tuple(_LITERALS[text] for text in words), OUTCOMES.index(outcome))
 
 
@@ -189,11 +188,11 @@ def save_rules(path: Path, rules: RuleList) -> None:
 
 
 def load_rules(path: Path | None = None) -> RuleList:
-    """The rules of a file; those that come with the package if None.
+    """Reads the rules of a file; the rules of the package if ``path`` is None.
 
     Raises:
-        RulesError: the file is damaged, or another version's.
-        StorageError: it cannot be read.
+        RulesError: the file is damaged, or has another version.
+        StorageError: the file cannot be read.
     """
     if path is None:
         return _shipped()
@@ -204,7 +203,7 @@ def load_rules(path: Path | None = None) -> RuleList:
     try:
         return _parse(unsealed(data))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RulesError(f"{path}: no file of rules ({error!s})") from error
+        raise RulesError(f"{path}: not a file of rules ({error!s})") from error
 
 
 @cache

@@ -1,5 +1,5 @@
-"""Players: random, UCT with random roll-outs, alpha-beta, endgame tables, external engines, and the search with an
-evaluator that is handed in; how the command line names them.
+"""Players: random, UCT with random roll-outs, alpha-beta, endgame tables, rules, external engines, and tree search with
+an evaluator passed by the caller; also the players' names on the command line.
 """
 
 from .alphabeta import AlphaBetaPlayer

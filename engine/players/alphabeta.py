@@ -19,12 +19,12 @@ MAX_DEPTH = 64
 TABLE_SLOTS = 1 << 18  # 12 MiB
 NOISE = 2  # hundredths of a man
 LOGISTIC_SCALE = 160  # expected score = 1 / (1 + exp(-score / scale)): fitted to 300 games of depth 4 against itself
-_SLICE = 512  # nodes between two looks at the clock, a fifth of a millisecond, or one with a network
+_SLICE = 512  # nodes between two checks of the clock: 0.2 ms, with a network 1 ms
 _NEVER = float("inf")
 
 
 class NodeSearch(Protocol):
-    """``alphabeta_kernels.search_nodes`` with a judge of leaves of its own."""
+    """A function like ``alphabeta_kernels.search_nodes`` that evaluates leaves in its own way."""
 
     def __call__(self, state: SearchState, budget: int) -> bool: ...
 
@@ -32,22 +32,23 @@ class NodeSearch(Protocol):
 class AlphaBetaPlayer:
     """Alpha-beta with iterative deepening, transposition table and captures played out; a forced move is not searched.
 
-    Every leaf's score is moved by up to ``NOISE`` hundredths of a man, at random but the same wherever the position
-    turns up in one search, so that games vary; ``analyse`` does without.
+    So that games vary, up to ``NOISE`` hundredths of a man are added to or subtracted from every leaf's score. This
+    noise is random, but the same for the same position within one search. ``analyse`` uses no noise.
 
     Args:
         depth: plies to search, 1 to ``MAX_DEPTH``.
-        seconds: time limit per move, kept to a few milliseconds; the first iteration is always finished. With a limit
-            the moves depend on the machine's speed, not on the seed alone.
-        seed: of its random numbers.
-        table_slots: size of the transposition table, a power of two (48 bytes each), or 0 for none.
-        search: judges leaves in another way, and then prunes; None: ``evaluation.evaluate``, every move to full depth.
-        nodes: limit of a move's search in place of its depth.
-        name: None: ``alphabeta:DEPTH``.
+        seconds: time limit per move, kept to within a few milliseconds; the first iteration is always finished. With a
+            time limit the moves depend on the machine's speed, too.
+        seed: seed of the random numbers.
+        table_slots: slots of the transposition table, a power of two (48 bytes each), or 0 for no table.
+        search: search function with other evaluations of leaves, which also prunes; None: ``evaluation.evaluate``, and
+            every move to full depth.
+        nodes: limit of nodes per move, in addition to the limit of depth; None: no limit.
+        name: name of the player; None: ``alphabeta:DEPTH``.
 
     Attributes:
-        values: of the boards last asked about by ``choose``, P(win) - P(loss) for the side to move; None where its move
-            was the only one.
+        values: P(win) - P(loss) for the side to move in each board of the last ``choose``; None where only one move was
+            legal.
 
     Raises:
         PlayerError: an argument is out of range.
@@ -77,7 +78,7 @@ class AlphaBetaPlayer:
         self.seed(seed)
 
     def seed(self, seed: int) -> None:
-        """See ``Player.seed``. Empties the table too."""
+        """See ``Player.seed``. Also empties the transposition table."""
         self._random = new_random(seed)
         self._state.table["bound"] = 0
 
@@ -103,7 +104,7 @@ class AlphaBetaPlayer:
         return Deepening(self._state, board, depth, noise, next_random(self._random), self._search, self._nodes)
 
     def analyse(self, board: Board) -> "Deepening":
-        """The finished search of the position to the player's depth or time limit, without noise.
+        """Searches the position to the player's depth or time limit, without noise, and returns the finished search.
 
         Raises:
             PlayerError: there is no legal move.
@@ -111,7 +112,7 @@ class AlphaBetaPlayer:
         return self._searched(board, 0)
 
     def _searched(self, board: Board, noise: int) -> "Deepening":
-        """The finished search of a board."""
+        """Searches a board to the player's limits and returns the finished search."""
         search = self._begun(board, self.depth, noise)
         search.advance(_NEVER if self.seconds is None else self.seconds)
         return search
@@ -121,16 +122,16 @@ class Deepening:
     """Iterative deepening on one board, see ``watching.Thinking``.
 
     Args:
-        state: of the player; an earlier search in it is over.
+        state: the player's state; an earlier search in it can no longer be continued.
         depth: plies to search.
         noise: hundredths of a man, see ``AlphaBetaPlayer``.
-        salt: random number that tells this search's noise and table entries from others'.
+        salt: random number that separates this search's noise and table entries from those of other searches.
         search, nodes: see ``AlphaBetaPlayer``.
 
     Attributes:
-        depth: plies searched in full (forced replies and captures come on top).
-        score: of the best move, in hundredths of a man for the side to move; ``evaluation.WIN - n`` for a win in n
-            plies.
+        depth: plies searched in full (forced replies and captures are searched deeper).
+        score: score of the best move for the side to move, in hundredths of a man; ``evaluation.WIN - n`` for a win in
+            n plies.
 
     Raises:
         PlayerError: there is no legal move.
@@ -170,7 +171,7 @@ class Deepening:
 
     @property
     def progress(self) -> float:
-        """Plies searched in full, as a part of those to search, 0 to 1."""
+        """Fraction of the plies, or of the nodes where these are limited, that has been searched: 0 to 1."""
         if self._nodes is not None:
             return 1.0 if self._finished else min(1.0, self.count / self._nodes)
         return 1.0 if self._finished else self.depth / self._most
@@ -191,12 +192,13 @@ class Deepening:
         return not self._finished
 
     def _spent(self) -> bool:
-        """Whether it has searched as many nodes as it may; it then is finished."""
+        """Whether the limit of nodes is reached; if so, marks the search as finished."""
         self._finished = self._finished or (self._nodes is not None and self.count >= self._nodes)
         return self._finished
 
     def _take(self) -> None:
-        """Takes over the best of the root's moves that this iteration has searched, the best so far being the first."""
+        """Stores the best move and score of this iteration so far. An unfinished iteration counts, too, since it begins
+        with the best move of the last one."""
         if self._root["best_move"] != NO_MOVE:
             self._search["first_move"], self.score = int(self._root["best_move"]), int(self._root["best"])
 
@@ -205,7 +207,7 @@ class Deepening:
 
     @property
     def value(self) -> float:
-        """P(win) - P(loss) for the side to move, as far as it has searched."""
+        """P(win) - P(loss) for the side to move, from the current score."""
         return math.tanh(self.score / (2 * LOGISTIC_SCALE))
 
     def thought(self) -> Thought:
@@ -218,7 +220,7 @@ class Deepening:
         return Thought((known,), self.line(), value, None, self.count, depth=self.depth)
 
     def line(self) -> tuple[Move, ...]:
-        """The expected line of play: the best move, and what follows as far as the table knows it."""
+        """The expected line of play: the best move, and the replies as far as the transposition table has them."""
         board, line = self._board.copy(), [self.choose()]
         while len(line) < MAX_PLY:
             board.push(line[-1])

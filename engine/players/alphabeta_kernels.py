@@ -1,25 +1,25 @@
-"""The compiled part of the alpha-beta player: a search that can be left and entered again after any number of nodes.
+"""The compiled part of the alpha-beta player: a search that can be paused and resumed after any number of nodes.
 
-Numba cannot cache a function that calls itself, so the nodes between the root and the present one lie in an array of
-frames, and one loop opens, advances and closes them. Since all of the search's state is in arrays, the caller can run
-it in slices of nodes and look at the clock in between.
+Numba cannot cache a function that calls itself. The nodes from the root to the current one are therefore kept in an
+array of frames, and one loop opens, advances and closes them. All state of the search is in arrays, so the caller can
+run it in slices of nodes and check the clock in between.
 
 Rules of the search
 
-* A leaf is a position at depth 0 whose side to move need not capture; captures are always played out, since nobody can
-  refuse them. A forced reply (the only legal move) costs no depth.
-* A repetition since the root is a draw at once, one of the game's own positions when the rules say so
-  (``kernels.repeated``). 80 reversible plies are a draw.
+* A leaf is a position at depth 0 whose side to move need not capture. Captures are always played out, since they are
+  mandatory. A forced reply (the only legal move) costs no depth.
+* The first repetition of a position since the root is a draw; a repetition of an earlier position of the game is a draw
+  by the rules of the game (``kernels.repeated``). 80 reversible plies are a draw.
 * The transposition table answers only with values of exactly the depth asked for, so it makes the search faster and
-  changes no value - but for draws by repetition and by 80 plies, which depend on how a position was reached and which
-  the table does not see. Near 80 plies it is used for the order of moves alone.
-* Moves are tried in the order: the table's move, captures by length, the history of cut-offs (Schaeffer 1989).
+  changes no value. The exceptions are draws by repetition and by 80 plies: they depend on earlier moves, which are not
+  in the table. Near 80 plies the table is used only to order moves.
+* Moves are tried in this order: the table's move, captures by length, then by the history of cut-offs (Schaeffer 1989).
 
-A search that ``prunes`` is no longer plain alpha-beta: somebody who knows what moves are likely puts them in order and
-says how much less deep each is searched (Tsuruoka et al. 2002, "Game-tree search algorithm based on realization
-probability"). Moves behind the first have a window of nothing, and are searched again in full where they turn out
-better than thought (principal variation search). The table answers with deeper searches, too, and near leaves the last
-two quiet moves that cut off a node at the same ply go before others (killer moves).
+A search that ``prunes`` is no longer plain alpha-beta. A ``rate`` function orders the moves by probability and sets by
+how many plies less each is searched (Tsuruoka et al. 2002, "Game-tree search algorithm based on realization
+probability"). Moves after the first are searched with a null window, and again with the full window if their score is
+higher than expected (principal variation search). The table also answers with values of deeper searches. Near leaves
+the last two quiet moves that cut off a node at the same ply are tried before other quiet moves (killer moves).
 """
 
 from typing import NamedTuple
@@ -45,37 +45,37 @@ from ..records import record
 from .evaluation import DRAW, LEAST_WIN, WIN, evaluate
 from .kernels import new_line, play, repeated
 
-MAX_PLY = 160  # a line as long as this is cut off with a static evaluation
+MAX_PLY = 160  # lines of this length end with a static evaluation
 INFINITY = 32_000
 NO_MOVE = 255
-EXACT, LOWER, UPPER = 1, 2, 3  # what a table score is to the true value; 0 marks a free entry
-_OPEN, _DONE, _LEAF = 0, 1, 2  # a node's moves are searched; its score is known; its score is for the judge to say
-_IN_FULL, _NARROW, _REDUCED = 0, 1, 2  # how a move is searched: with the whole window, with none, and less deep, too
-_RATED_DEPTH = 2  # least depth of a node whose moves are rated
-_RELIEF = 1  # fewer plies less deep in nodes with a window
-_MOST_CUTOFFS = 1 << 30  # so that the counts of a long analysis stay numbers
-_NEAR_DRAW = 16  # plies of forced replies and captures that a depth may be longer than it says
+EXACT, LOWER, UPPER = 1, 2, 3  # a table score is the true value, a lower or an upper bound of it; 0 marks a free entry
+_OPEN, _DONE, _LEAF = 0, 1, 2  # a node's moves must be searched; its score is known; the judge has to give its score
+_IN_FULL, _NARROW, _REDUCED = 0, 1, 2  # a move is searched with the full window, a null window, a null window less deep
+_RATED_DEPTH = 2  # smallest depth of a node whose moves are rated
+_RELIEF = 1  # plies by which reductions are smaller in nodes with more than a null window
+_MOST_CUTOFFS = 1 << 30  # avoids overflow in a long analysis
+_NEAR_DRAW = 16  # plies that forced replies and captures may add to the depth of a search
 
 FRAME = record(
     [
         ("key", np.uint64),
         ("depth", np.int32),
         ("alpha", np.int32),  # lower bound of the window the node was opened with
-        ("beta", np.int32),
-        ("best", np.int32),  # score
+        ("beta", np.int32),  # upper bound
+        ("best", np.int32),  # best score so far
         ("best_move", np.int32),  # number of the move in the order of generate(distinct=True)
         ("move", np.int32),  # number of the move being searched
         ("table_move", np.int32),  # NO_MOVE if the table knows none
         ("num_moves", np.int32),
-        ("tried", np.int32),  # moves searched, the present one included
-        ("way", np.int32),  # how the present one is
-        ("reduction", np.int32),  # plies that it is searched less deep, if it is
+        ("tried", np.int32),  # moves searched, including the current one
+        ("way", np.int32),  # how the current move is searched: _IN_FULL, _NARROW or _REDUCED
+        ("reduction", np.int32),  # plies by which the depth is reduced if ``way`` is _REDUCED
     ]
 )
 ENTRY = record(
     [
         ("key", np.uint64),
-        ("score", np.int16),  # wins and losses counted from this position, not from the root
+        ("score", np.int16),  # plies of wins and losses are counted from this position, not from the root
         ("age", np.uint16),  # number of the search that wrote the entry
         ("depth", np.uint8),
         ("bound", np.uint8),
@@ -87,31 +87,32 @@ SEARCH = record(
         ("salt", np.uint64),  # gives every search its own keys and its own noise
         ("nodes", np.int64),
         ("root", np.int64),  # index of the root in the line
-        ("ply", np.int32),  # ply of the present frame
-        ("first_move", np.int32),  # to try first at the root
-        ("noise", np.int32),  # greatest random number added to or taken from a leaf's score
-        ("age", np.uint16),
-        ("prunes", np.bool_),
-        ("again", np.bool_),  # the present frame's move is to be searched once more, in another way
+        ("ply", np.int32),  # ply of the current frame
+        ("first_move", np.int32),  # move that is tried first at the root
+        ("noise", np.int32),  # largest random number added to or subtracted from a leaf's score
+        ("age", np.uint16),  # number of this search
+        ("prunes", np.bool_),  # see the module
+        ("again", np.bool_),  # the current frame's move must be searched once more, in another way
     ]
 )
 
 
 class SearchState(NamedTuple):
-    """Everything a search needs between two calls; made by ``new_state``, filled by ``start`` and ``search_nodes``.
+    """The state of a search between two calls; made by ``new_state``, filled by ``start`` and ``search_nodes``.
 
     Attributes:
         search: [1] of ``SEARCH``.
-        frames: [MAX_PLY + 1] of ``FRAME``, one per node between the root and the present one.
+        frames: [MAX_PLY + 1] of ``FRAME``, one per node from the root to the current one.
         line: uint32 [N, 4], see ``kernels``; frame ``ply`` is the position at ``root + ply``.
-        moves: [MAX_PLY + 1, MAX_MOVES] of ``MOVE``.
-        order: int32 [MAX_PLY + 1, MAX_MOVES]; the greatest comes next, below 0 is done.
-        cutoffs: int32 [2, 32, 4]: cut-offs by a step of (side, start bit, direction), ``_MOST_CUTOFFS`` at most; deep
-            ones count more.
-        reductions: int32 [MAX_PLY + 1, MAX_MOVES], plies that moves are searched less deep.
+        moves: [MAX_PLY + 1, MAX_MOVES] of ``MOVE``, legal moves of each frame.
+        order: int32 [MAX_PLY + 1, MAX_MOVES]; the move with the largest number is searched next, below 0: already
+            searched.
+        cutoffs: int32 [2, 32, 4], history of cut-offs by (side, start bit, direction) of a quiet move, weighted by the
+            square of the depth; at most ``_MOST_CUTOFFS``.
+        reductions: int32 [MAX_PLY + 1, MAX_MOVES], plies by which the depth of each move is reduced.
         killers: uint64 [MAX_PLY + 1, 2], codes of quiet moves that have cut off a node at this ply; 0: none.
-        table: [slots, 2] of ``ENTRY``; slots is a power of two, or 0 for none. The first of a slot's entries keeps the
-            deeper search of the present age, the second takes what the first refuses.
+        table: [slots, 2] of ``ENTRY``; slots is a power of two, or 0 for no table. The first entry of a slot keeps the
+            deeper search of the current age; the second takes what does not replace the first.
     """
 
     search: np.ndarray
@@ -126,7 +127,7 @@ class SearchState(NamedTuple):
 
 
 def new_state(table_slots: int) -> SearchState:
-    """Room for a search; a slot of the table takes 48 bytes."""
+    """Allocates a state; a slot of the table takes 48 bytes."""
     return SearchState(
         np.zeros(1, SEARCH),
         np.zeros(MAX_PLY + 1, FRAME),
@@ -142,7 +143,7 @@ def new_state(table_slots: int) -> SearchState:
 
 @njit(cache=True)
 def _find_entry(table, key):
-    """Place (0 or 1) of the key's entry in its slot of the table, or -1."""
+    """Index (0 or 1) of the key's entry within its slot of the table, or -1."""
     if table.shape[0] > 0:
         slot = np.int64(key & np.uint64(table.shape[0] - 1))
         for place in range(2):
@@ -153,7 +154,7 @@ def _find_entry(table, key):
 
 @njit(cache=True)
 def exact_move(state, own, opp, kings):
-    """Number of the best move the table knows for a position whose score it knows exactly; else ``NO_MOVE``."""
+    """Number of the table's best move for a position whose entry is ``EXACT``; else ``NO_MOVE``."""
     key = position_key(own, opp, kings, state.search[0].salt)
     place = _find_entry(state.table, key)
     if place < 0:
@@ -185,7 +186,7 @@ def _store(state, frame, ply):
 
 @njit(inline="always")
 def _noise(search, own, opp, kings):
-    """What is added to a leaf's score."""
+    """Noise to add to a leaf's score, from -``search.noise`` to ``search.noise``."""
     if search.noise == 0:
         return np.int32(0)
     span = np.uint64(2 * search.noise + 1)
@@ -194,7 +195,10 @@ def _noise(search, own, opp, kings):
 
 @njit(cache=True)
 def _answered_by_table(state, frame, ply, reversible_plies):
-    """Looks the node up; True with ``frame.best`` set if the table knows its value or a bound that suffices."""
+    """Looks the node up in the table and sets ``frame.table_move``.
+
+    Returns True, and sets ``frame.best``, if the table has the node's value or a bound that causes a cut-off.
+    """
     frame.table_move = NO_MOVE
     place = _find_entry(state.table, frame.key)
     if place < 0:
@@ -218,7 +222,7 @@ def _answered_by_table(state, frame, ply, reversible_plies):
 
 @njit(cache=True)
 def _put_in_order(state, frame, ply):
-    """Rates the frame's moves by how soon they should be searched."""
+    """Sets ``order`` of the frame's moves, and their reductions to 0."""
     for i in range(frame.num_moves):
         code = state.moves[ply, i].code
         state.reductions[ply, i] = 0
@@ -234,7 +238,10 @@ def _put_in_order(state, frame, ply):
 
 @njit(cache=True)
 def _open(state, ply):
-    """Begins the node of frame ``ply``, whose depth and window are set; ``_DONE`` if ``best`` is its final score."""
+    """Opens the node of frame ``ply``, whose depth and window are set already.
+
+    Returns ``_OPEN``; ``_DONE`` if ``best`` is the node's final score; or ``_LEAF``.
+    """
     frame, now = state.frames[ply], state.search[0].root + ply
     own, opp, kings, reversible_plies = state.line[now, 0], state.line[now, 1], state.line[now, 2], state.line[now, 3]
     frame.best_move = NO_MOVE
@@ -265,7 +272,7 @@ def _open(state, ply):
 
 @njit(cache=True)
 def _next_move(state, ply):
-    """Takes the most promising move left in the frame; -1 if none is or the node is cut off."""
+    """Selects the unsearched move with the largest ``order``; -1 if there is none or the node is cut off."""
     frame, order = state.frames[ply], state.order[ply]
     if frame.best >= frame.beta:
         return -1
@@ -283,7 +290,7 @@ def _next_move(state, ply):
 
 @njit(inline="always")
 def _way(state, frame, ply):
-    """How the frame's move is searched first."""
+    """The way in which the frame's move is searched first; sets ``frame.reduction``."""
     if not state.search[0].prunes or frame.tried == 1:
         return _IN_FULL
     reduction = state.reductions[ply, frame.move] - (_RELIEF if frame.beta - frame.alpha > 1 else 0)
@@ -293,7 +300,7 @@ def _way(state, frame, ply):
 
 @njit(cache=True)
 def _make(state, ply):
-    """Sets up the frame behind frame ``ply`` for its move."""
+    """Plays the move of frame ``ply`` and sets depth and window of frame ``ply + 1``."""
     frame, child = state.frames[ply], state.frames[ply + 1]
     play(state.line, state.search[0].root + ply, state.moves[ply, frame.move])
     child.depth = frame.depth if frame.num_moves == 1 else max(0, frame.depth - 1)
@@ -306,7 +313,7 @@ def _make(state, ply):
 
 @njit(cache=True)
 def _take(state, ply, score):
-    """Gives frame ``ply`` the score of the move it has searched; True if that is to be searched in another way."""
+    """Enters the score of frame ``ply``'s current move; True if the move must be searched again in another way."""
     frame = state.frames[ply]
     surprises = frame.way != _IN_FULL and score > max(frame.alpha, frame.best)
     if surprises and (frame.way == _REDUCED or score < frame.beta):
@@ -341,13 +348,13 @@ def start(state, depth):
 
 @njit(inline="always")
 def search_with(state, budget, judge, rate, knowledge):
-    """``search_nodes`` with another judge of leaves.
+    """``search_nodes`` with another evaluation of leaves.
 
     Args:
-        judge: compiled function ``judge(line, now, knowledge)``: the score of position ``now`` of the line.
-        rate: compiled function ``rate(state, ply, knowledge)``: sets ``order`` (0 and more) and ``reductions`` of the
-            moves of frame ``ply``; the table's move keeps its place. Asked only if the search prunes.
-        knowledge: whatever they want.
+        judge: compiled function ``judge(line, now, knowledge)`` that returns the score of position ``now`` of the line.
+        rate: compiled function ``rate(state, ply, knowledge)`` that sets ``order`` (at least 0) and ``reductions`` of
+            the moves of frame ``ply``, except the table's move. Called only if the search prunes.
+        knowledge: passed on to ``judge`` and ``rate``.
     """
     search = state.search[0]
     limit = search.nodes + budget
@@ -391,14 +398,14 @@ def _judge(line, now, _):
 
 @njit(inline="always")
 def _rate(state, ply, _):
-    """Leaves the moves in their order."""
+    """Changes nothing."""
 
 
 @njit(cache=True, nogil=True)
 def search_nodes(state, budget):
-    """Goes on with a search that ``start`` began, for ``budget`` nodes at most; True when it is finished.
+    """Continues a search that ``start`` began, for at most ``budget`` nodes; returns True when it is finished.
 
-    Then ``frames[0]`` holds the root's score and best move. If it is not finished, these are the best of the root's
-    moves searched so far; the best move is ``NO_MOVE`` where that is none.
+    ``frames[0]`` then holds the root's score and best move. Before that, it holds the best of the root's moves searched
+    so far, or ``NO_MOVE`` as the best move if none has been searched.
     """
     return search_with(state, budget, _judge, _rate, 0)

@@ -1,4 +1,4 @@
-"""What a player is: something that names a move for each of many boards at once."""
+"""The interface of players: each chooses a move for every board of a list."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -9,30 +9,30 @@ from ..errors import DraughtsError
 
 
 class PlayerError(DraughtsError):
-    """A player cannot do what it is asked: a setting out of range, or a board without a legal move."""
+    """A player cannot do what it is asked, as with a setting out of range or a board without a legal move."""
 
 
 class PlayerSpecError(PlayerError):
-    """A text that begins like a built-in player's name but names none."""
+    """A player's text from the command line is not valid."""
 
 
 class Player(Protocol):
     """A player of many games side by side.
 
     Attributes:
-        name: the text that names it on the command line (``random``, ``rollout:200``, ``alphabeta:8``).
+        name: its text on the command line (``random``, ``rollout:200``, ``alphabeta:8``).
     """
 
     name: str
 
     def seed(self, seed: int) -> None:
-        """Starts the player's random numbers afresh: the same seed and the same calls after it give the same moves."""
+        """Restarts the player's random numbers: the same seed and the same calls afterwards give the same moves."""
 
     def choose(self, boards: Sequence[Board]) -> list[Move]:
         """One legal move for each board.
 
         Args:
-            boards: games that are not over; they are left as they are.
+            boards: games that are not over; they are not changed.
 
         Raises:
             PlayerError: a board has no legal move.
@@ -40,7 +40,7 @@ class Player(Protocol):
 
 
 class OneByOne(ABC):
-    """A ``Player`` that looks at one board after the other; a forced move costs it nothing."""
+    """A ``Player`` that takes one board after the other; a forced move is played without ``choose_from``."""
 
     def choose(self, boards: Sequence[Board]) -> list[Move]:
         legal = [(board, search_moves(board)) for board in boards]
@@ -48,20 +48,20 @@ class OneByOne(ABC):
 
     @abstractmethod
     def choose_from(self, board: Board, moves: list[Move]) -> Move:
-        """One of several moves."""
+        """Chooses one of two or more legal moves."""
 
 
 def close_player(player: Player | None) -> None:
-    """Gives back what a player holds beside memory: an engine that runs, a search in its opponent's time."""
+    """Calls the player's ``close``, if it has one: ends a running engine, or a search in the opponent's time."""
     close = getattr(player, "close", None)
     if close is not None:
         close()
 
 
 def search_moves(board: Board) -> list[Move]:
-    """The moves that lead to different positions, in the order of ``movegen.generate(distinct=True)``.
+    """Legal moves, one for each position that can follow, in the order of ``movegen.generate(distinct=True)``.
 
-    A search that has chosen move number ``i`` of that order plays ``search_moves(board)[i]``.
+    Move number ``i`` of a search is ``search_moves(board)[i]``.
 
     Raises:
         PlayerError: there is no legal move.
@@ -73,7 +73,7 @@ def search_moves(board: Board) -> list[Move]:
 
 
 def check_range(what: str, value: int, most: int) -> int:
-    """``value`` if it lies in 1 to ``most``; else PlayerError that names ``what``."""
+    """Returns ``value`` if it is in 1 to ``most``; else raises ``PlayerError`` with ``what`` in its message."""
     if not 1 <= value <= most:
         raise PlayerError(f"{what} is {value}, not in 1 to {most}")
     return value

@@ -10,13 +10,13 @@ from ..bitboard import mask_of, popcount, turned
 
 DRAW = 0
 WIN = 30_000
-LEAST_WIN = WIN - 1_000  # a score beyond it says in how many plies the game is won
+LEAST_WIN = WIN - 1_000  # scores above it are wins in ``WIN - score`` plies
 
 MAN = 100
 KING = 130
-BACK_ROW = 12  # for a man that guards the home row while the opponent has men to crown
-ADVANCE = 2  # per row a man has advanced, growing from nothing at the start to all of it on an empty board
-TRADE = 2  # times the material balance over the number of pieces: who is ahead exchanges
+BACK_ROW = 12  # for each man on the home row while the opponent has men
+ADVANCE = 2  # for each row a man has advanced, times the fraction of pieces gone from the board
+TRADE = 2  # times the material score divided by the number of pieces: the side that is ahead wants exchanges
 MOST_PIECES = 24
 
 _ROW_1, _ROW_2, _ROW_4 = (mask_of(s for s in range(32) if s // 4 & bit) for bit in (1, 2, 4))
@@ -25,7 +25,7 @@ _HOME_ROW = mask_of(range(4))
 
 @njit(cache=True)
 def _rows(men):
-    """Rows that men have advanced in all, seen by their own side."""
+    """Sum of the rows that men have advanced, seen by their own side."""
     return (
         np.int64(popcount(men & _ROW_1)) + 2 * np.int64(popcount(men & _ROW_2)) + 4 * np.int64(popcount(men & _ROW_4))
     )
@@ -33,13 +33,13 @@ def _rows(men):
 
 @njit(cache=True)
 def _guard(men, opp_men):
-    """Men that keep the opponent's last men from being crowned, seen by their own side."""
+    """Number of men on the home row, seen by their own side; 0 if the opponent has no men to crown."""
     return np.int64(popcount(men & _HOME_ROW)) if opp_men != 0 else 0
 
 
 @njit(cache=True)
 def evaluate(own, opp, kings):
-    """Score of a position for the side to move, from the pieces alone; see the module."""
+    """Score of a position for the side to move; see the module."""
     own_men, opp_men = np.uint32(own & ~kings), np.uint32(opp & ~kings)
     men = np.int64(popcount(own_men)) - np.int64(popcount(opp_men))
     crowned = np.int64(popcount(own & kings)) - np.int64(popcount(opp & kings))

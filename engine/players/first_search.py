@@ -1,8 +1,8 @@
-"""Searches once with tables and a stand-in for a network, so that the search's compiled functions are on disk.
+"""Searches once with tables and a stand-in for a network, so that Numba compiles the search's functions to disk.
 
-``python -m engine.players.first_search`` compiles them, which takes some twenty seconds, and as long again for those of
-the tables. In between it writes a line: what the first moves of a game need is there. The functions for evaluated
-leaves come late; ``compile_backup`` may have compiled that by then in another process.
+``python -m engine.players.first_search`` takes about twenty seconds, and as long again for the functions of the tables.
+In between it writes a line: the functions for the first moves of a game are ready. The functions that back up evaluated
+leaves are needed late; another process may compile them meanwhile with ``compile_backup``.
 """
 
 from collections.abc import Iterator
@@ -17,11 +17,11 @@ from ..search.kernels import select_leaves
 from ..tablebase import open_tablebase
 from .search_player import SearchPlayer
 
-_FEW_PIECES = "B:W31,32:B1,K10"  # the tables are asked, too
+_FEW_PIECES = "B:W31,32:B1,K10"  # a position in which the search uses the tables
 
 
 class _Flat:
-    """Has the network's types, and no opinion."""
+    """An evaluator with a uniform policy and equal win, draw and loss."""
 
     def evaluate(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         n = len(positions)
@@ -29,13 +29,13 @@ class _Flat:
 
 
 def search_is_compiled() -> bool:
-    """Whether compiled functions of the search, of this version or another, are where Numba looks for them."""
+    """Whether Numba's cache holds compiled functions of the search, of this version or another."""
     folder = select_leaves.stats.cache_path
     return folder is not None and any(Path(folder).glob("kernels.select_leaves-*.nbi"))
 
 
 def search_once() -> Iterator[Board]:
-    """Searches the opening and an endgame for a moment; yields what it has searched.
+    """Searches the start position and an endgame for a moment; yields each board after its search.
 
     Raises:
         TableFileError: a table in the default folder is damaged or foreign.
@@ -51,7 +51,7 @@ def search_once() -> Iterator[Board]:
 
 
 def compile_backup() -> None:
-    """What is done with evaluated leaves, without a search."""
+    """Compiles the functions that back up evaluated leaves, without a search."""
     search = LockstepSearch(SearchConfig(), 1)
     search.back_up(0, np.zeros((0, NUM_POLICY), np.float32), np.zeros((0, 3), np.float32))
 

@@ -18,35 +18,37 @@ from .watching import MoveThought, Purpose, Thought, Unit
 
 PREFIX = "hub:"
 DEFAULT_SECONDS = 1.0
-_START_PATIENCE = 60.0  # seconds until an engine is ready
-_PATIENCE = 10.0  # seconds beyond twice its time that an engine gets for a move
-_STOP_PATIENCE = 5.0  # seconds between stop and the move
-_MOST_STARTS = 3  # failures to start, one after another, until it is given up
-_MOST_STRANGE = 1000  # lines in one answer that are not understood
-_SHOWN = 60  # characters of a command or of a strange line
+_START_PATIENCE = 60.0  # seconds that an engine may need to get ready
+_PATIENCE = 10.0  # seconds that an engine may need for a move beyond twice its time
+_STOP_PATIENCE = 5.0  # seconds that an engine may need after ``stop`` to answer
+_MOST_STARTS = 3  # consecutive failed starts before the engine is given up
+_MOST_STRANGE = 1000  # lines in one answer that may be unknown
+_SHOWN = 60  # characters of a command or of an unknown line that a message repeats
 _ENDLESS = float("inf")
 
 
 class EngineError(PlayerError):
-    """An external engine cannot be started, does not answer, or answers nonsense. It has been ended; asked again, it is
-    started anew."""
+    """An external engine cannot be started, does not answer, or answers nonsense.
+
+    Its process has been ended; the next question starts it again.
+    """
 
 
 class HubPlayer(OneByOne):
-    """An external engine; its process runs from the first question until ``close``.
+    """An external engine as a player; its process runs from the first question until ``close``.
 
-    Every question carries the game's start position and moves, so that the engine knows of repetitions.
+    Every question contains the game's start position and moves, so that the engine can see repetitions.
 
     Args:
-        command: program and arguments, split as a shell does, but run without one.
-        seconds: per move; ``DEFAULT_SECONDS`` if None.
-        start_patience: seconds until one that is not ready is given up.
+        command: program and arguments, split as a shell does, but run without a shell.
+        seconds: seconds per move; ``DEFAULT_SECONDS`` if None.
+        start_patience: seconds that the engine may need to get ready.
 
     Attributes:
         name: ``hub:COMMAND``.
-        title: what the engine calls itself (``id name=...``); "" before it has started.
-        patience: seconds until an engine that has not moved is given up.
-        one_game_at_a_time: for ``selfplay.match``: games side by side would confuse it.
+        title: the engine's name for itself (``id name=...``); "" before it has started.
+        patience: seconds that the engine may need for a move.
+        one_game_at_a_time: tells ``selfplay.match`` that the engine cannot play several games side by side.
 
     Raises:
         PlayerSpecError: the command names no program.
@@ -63,18 +65,18 @@ class HubPlayer(OneByOne):
             raise PlayerSpecError(f"{shown!r} is no player: there is no program {program!r}")
         self.seconds, self.start_patience = DEFAULT_SECONDS if seconds is None else seconds, start_patience
         self._engine: LineProcess | None = None
-        # Ends the engine when nobody refers to the player any more.
+        # Ends the engine when the last reference to the player is gone.
         self._finalizer: weakref.finalize[..., HubPlayer] | None = None
         self._failed_starts, self._why = 0, ""
         self._game: tuple[str, list[Move]] | None = None  # start position and moves of the last question
-        self._searches = 0  # number of the last one
-        self._running = self._stopped = 0  # number of the one that runs, 0 if none does; of the last one told to stop
+        self._searches = 0  # number of the latest search
+        self._running = self._stopped = 0  # numbers of the running search (0: none) and of the last one told to stop
 
     # --- a player
 
     @property
     def seconds(self) -> float | None:
-        """Seconds per move that the engine is told; None if it is told none, or a clock."""
+        """Seconds per move that the engine is told; None if it is told the state of a clock."""
         return self._level.get("move-time")
 
     @seconds.setter
@@ -84,32 +86,33 @@ class HubPlayer(OneByOne):
         self._level, self.patience = {"move-time": seconds}, 2 * seconds + _PATIENCE
 
     def seed(self, seed: int) -> None:
-        """Does nothing: the protocol knows no random numbers."""
+        """Does nothing: the protocol has no command for it."""
 
     def set_clock(self, remaining_s: float, increment_s: float) -> None:
-        """See ``ClockedPlayer.set_clock``; the clock takes the place of the limits. In the protocol's count a clock has
-        not had the increment for the move before, and may be below 0 for that.
+        """See ``ClockedPlayer.set_clock``; the clock replaces the time per move.
+
+        The protocol counts the clock before the increment for the last move was added, so it may be below 0.
         """
         self._level = {"time": round(remaining_s - increment_s, 3), "inc": increment_s}
         self.patience = max(0.0, remaining_s) + _STOP_PATIENCE
 
     def choose_from(self, board: Board, moves: list[Move]) -> Move:
-        """The engine's move; the message of an ``EngineError`` says what it did wrong."""
+        """The engine's move; raises ``EngineError`` if it fails."""
         thinking = self.begin(board)
         while thinking.advance(self.patience):
             pass
         return thinking.choose()
 
     def begin(self, board: Board, purpose: Purpose = "move") -> "HubThinking":
-        """See ``WatchablePlayer.begin``; the engine keeps its own time. A search that nobody refers to any more is
-        stopped.
+        """See ``WatchablePlayer.begin``; the engine keeps its own time. A search is stopped when the last reference to
+        it is gone.
 
         Raises:
             EngineError: the engine cannot be started, or does not stop its earlier search.
         """
         moves, same_game = search_moves(board), self._continues(board)
         if self._engine is not None and not same_game and not self._engine.alive:
-            self._end()  # it left when its last game was over, which costs it nothing
+            self._end()  # the engine ended after its last game, which is not an error
         engine = self.start()
         self._settle()
         if not same_game:
@@ -126,7 +129,7 @@ class HubPlayer(OneByOne):
         return HubThinking(self, board, moves, self._searches, endless)
 
     def _continues(self, board: Board) -> bool:
-        """Whether the board is a later one of the game last asked about."""
+        """Whether the board continues the game of the last question."""
         if self._game is None:
             return False
         start_fen, moves = self._game
@@ -135,7 +138,7 @@ class HubPlayer(OneByOne):
     # --- its process
 
     def close(self) -> None:
-        """Ends the engine: it is told to quit, then made to. It starts again when it is asked again."""
+        """Ends the engine: asks it to quit, then kills it. The next question starts it again."""
         self._end("quit")
 
     def __enter__(self) -> "HubPlayer":
@@ -154,7 +157,7 @@ class HubPlayer(OneByOne):
         self._running = 0
 
     def fail(self, what: str) -> NoReturn:
-        """Ends the engine and raises EngineError."""
+        """Ends the engine and raises ``EngineError`` with the text ``what``."""
         words = "" if self._engine is None else self._engine.last_words()
         self._end()
         text = "; ".join(filter(None, (what, words)))
@@ -162,7 +165,7 @@ class HubPlayer(OneByOne):
         raise EngineError(" ".join(f"engine {_shortened(command)!r}: {text}".split()))
 
     def start(self) -> LineProcess:
-        """The running engine, started if it is not; EngineError if it cannot be started, or does not get ready."""
+        """Returns the running engine, started if necessary; raises ``EngineError`` if it does not get ready."""
         if self._engine is None:
             if self._failed_starts >= _MOST_STARTS:
                 raise EngineError(f"{self._why} (given up after {_MOST_STARTS} attempts)")
@@ -195,28 +198,29 @@ class HubPlayer(OneByOne):
         self._until("ready", deadline)
 
     def _until(self, command: str, deadline: float) -> list[Message]:
-        """What is said up to a line that is waited for while the engine gets ready."""
+        """Waits for the line ``command`` while the engine gets ready; returns the messages before it."""
         messages: list[Message] = []
         while (message := self.receive(deadline - time.monotonic())) is None or message.command != command:
             if message is None:
-                self.fail(f"it was not ready within {self.start_patience:g} s (no {command!r} came)")
+                self.fail(f"it was not ready within {self.start_patience:g} s (it did not send {command!r})")
             messages.append(message)
             if len(messages) > _MOST_STRANGE:
-                self.fail(f"it said {_MOST_STRANGE} things, but not {command!r}")
+                self.fail(f"it sent {_MOST_STRANGE} lines, but not {command!r}")
         return messages
 
     def receive(self, seconds: float) -> Message | None:
-        """What the engine says next, without a command if it is not understood; None if nothing within ``seconds``.
+        """The engine's next message; None if none arrives within ``seconds``. An unknown line has an empty command.
 
         Raises:
-            EngineError: it has ended, or will say nothing more, or the player was closed.
+            EngineError: the engine has ended or closed its output, or the player was closed.
         """
         if self._engine is None:
             self.fail("it was closed")
         try:
             line = self._engine.receive(seconds)
         except EOFError:
-            self.fail("it left in the middle of the game" if self._running else "it left before it was ready")
+            when = "in the middle of the game" if self._running else "before it was ready"
+            self.fail(f"it closed its output {when}")
         if line is None:
             return None
         try:
@@ -227,7 +231,7 @@ class HubPlayer(OneByOne):
     # --- its search
 
     def stop(self, number: int) -> None:
-        """Tells the engine to stop search ``number``, if that is still running and has not been told before.
+        """Tells the engine to stop search ``number``, if it is still running and ``stop`` was not sent before.
 
         A second stop could end the next search instead.
         """
@@ -241,7 +245,7 @@ class HubPlayer(OneByOne):
             self._running = 0
 
     def _settle(self) -> None:
-        """Ends the search that runs, if one does."""
+        """Stops the running search, if there is one, and waits for its end."""
         deadline = time.monotonic() + _STOP_PATIENCE
         self.stop(self._running)
         while self._running:
@@ -268,17 +272,17 @@ class HubThinking:
         self._strange, self._complaint = 0, ""
 
     def __del__(self) -> None:
-        self._player.stop(self._number)  # or an engine would go on with what nobody waits for
+        self._player.stop(self._number)  # or the engine would go on with a search that is no longer needed
 
     @property
     def progress(self) -> float:
-        """The part of its time that has passed, 0 to 1, where that is limited."""
+        """Fraction of the search's time that has passed, 0 to 1; 0 without a time limit, 1 after the move."""
         if self._move is not None:
             return 1.0
         return min(1.0, (time.monotonic() - self._begun) / self._seconds) if self._seconds else 0.0
 
     def advance(self, seconds: float) -> bool:
-        """See ``Thinking.advance``; ends when the engine has moved. EngineError says what it did wrong."""
+        """See ``Thinking.advance``; finished when the engine has moved. Raises ``EngineError`` if it fails."""
         deadline = time.monotonic() + seconds
         self._listen(min(deadline, self._begun + self._patience))
         if self._move is None and time.monotonic() >= self._begun + self._patience:
@@ -286,7 +290,7 @@ class HubThinking:
         return self._move is None
 
     def _listen(self, deadline: float) -> None:
-        """Takes what the engine says, until it moves."""
+        """Reads messages until the engine has moved or the deadline has passed."""
         while self._move is None:
             message = self._player.receive(deadline - time.monotonic())
             if message is not None:
@@ -306,7 +310,7 @@ class HubThinking:
             if message.command == "error" or not self._complaint:
                 self._complaint = f"; it said: {_shortened(said)}"
             if self._strange > _MOST_STRANGE:
-                self._player.fail(f"it said {_MOST_STRANGE} things, but not 'done'{self._complaint}")
+                self._player.fail(f"it sent {_MOST_STRANGE} lines, but not 'done'{self._complaint}")
 
     def _legal(self, text: str) -> Move:
         if not text:
@@ -317,7 +321,7 @@ class HubThinking:
             self._player.fail(f"it played an illegal move: {error}")
 
     def choose(self) -> Move:
-        """The engine's move; it is told to stop if it has not moved yet. EngineError says what it did wrong."""
+        """The engine's move; tells it to stop if it has not moved yet. Raises ``EngineError`` if it fails."""
         if self._move is None:
             self._player.stop(self._number)
             self._listen(time.monotonic() + _STOP_PATIENCE)
@@ -326,7 +330,7 @@ class HubThinking:
         return self._move
 
     def thought(self) -> Thought:
-        """See ``Thinking.thought``; of an engine that says nothing, no more than a move is known."""
+        """See ``Thinking.thought``; without ``info`` lines it contains only a move."""
         line = self._line()
         score, nodes, depth = (self._number_of(name) for name in ("score", "nodes", "depth"))
         value = None if score is None else value_of_score(score)
@@ -334,7 +338,8 @@ class HubThinking:
         return Thought((MoveThought(line[0], value=value),), line, value, None, int(nodes or 0), depth=plies)
 
     def _line(self) -> tuple[Move, ...]:
-        """The expected line as far as it is legal; the move made, once there is one, comes first."""
+        """The expected line as far as it is legal. Once the engine has moved, its move comes first; before, and without
+        a line, the first legal move."""
         board, line = self._board.copy(), list[Move]()
         for text in self._info.get("pv", "").split():
             try:
@@ -355,14 +360,14 @@ class HubThinking:
 
 
 def split_command(command: str) -> list[str]:
-    """Program and arguments of a command; PlayerSpecError if there are none, or a quotation is not closed."""
+    """Program and arguments of a command; raises ``PlayerSpecError`` if it is empty or a quotation is not closed."""
     shown = _shortened(PREFIX + command.strip())
     try:
         argv = shlex.split(command)
     except ValueError as error:
         raise PlayerSpecError(f"{shown!r} is no player: {error}") from error
     if not argv:
-        raise PlayerSpecError(f"{shown!r} is no player: behind {PREFIX} comes the command that starts the engine")
+        raise PlayerSpecError(f"{shown!r} is no player: after {PREFIX} write the command that starts the engine")
     return argv
 
 

@@ -1,8 +1,8 @@
-"""Opponents with names, from a beginner to the champion, and the player that plays at such a level.
+"""Named levels of play, and the player that plays at such a level.
 
-All judge with the champion's student. Weak ones draw their move from its policy, flattened by a temperature: they play
-what looks natural to it, do not calculate, and overlook what is seen only by calculating. Stronger ones search a
-little and draw among the moves they have visited. How the figures were found is told in ``docs/measured.md``.
+All levels use the champion's student. Weak levels draw their move from its policy, flattened by a temperature, without
+a search: they play natural moves and overlook what only a search finds. Stronger levels search a little and draw their
+move by visits. ``docs/measured.md`` tells how the numbers were found.
 """
 
 from collections.abc import Sequence
@@ -14,13 +14,14 @@ from .base import Player, PlayerSpecError
 
 
 class Level(NamedTuple):
-    """A level.
+    """A level of play.
 
     Attributes:
-        name: as on the command line, behind ``level:``. title: for people.
-        temperature: of the draw among visits, or among the policy's moves where nothing is searched.
-        simulations: of the search per move.
-        elo: above the first level, as measured.
+        name: name on the command line, after ``level:``.
+        title: name for people.
+        temperature: temperature for drawing a move by visits, or by the policy if ``simulations`` is 0.
+        simulations: simulations of the search per move.
+        elo: measured Elo difference to the first level.
     """
 
     name: str
@@ -31,7 +32,7 @@ class Level(NamedTuple):
 
     @property
     def search(self) -> SearchConfig:
-        """Settings of its search; the temperature is the same for all moves of a game."""
+        """Settings of the search; the temperature is the same for all moves of a game."""
         return SearchConfig(
             num_simulations=self.simulations,
             noise_fraction=0.0,
@@ -72,10 +73,10 @@ def level_named(name: str) -> Level:
 
 
 class LevelPlayer:
-    """Plays at a level, however much time there is.
+    """Plays at a level. Its strength does not depend on time: it has no attribute ``seconds``.
 
     Args:
-        player: searches as ``level.search`` says, and explores.
+        player: searches with ``level.search`` and draws its moves at random (``explore``).
     """
 
     def __init__(self, level: Level, player: Player) -> None:

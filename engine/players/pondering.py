@@ -7,16 +7,16 @@ from ..board import Board, Move
 from .search_player import SearchPlayer, TreeSearch
 from .watching import Purpose
 
-_SLICE_S = 0.02  # search this long, then look whether the opponent has moved
+_SLICE_S = 0.02  # seconds of search between two checks whether the opponent has moved
 
 
 class PonderingPlayer:
-    """A ``WatchablePlayer`` that searches the position behind its own move, in a thread, until asked for the next.
+    """A ``WatchablePlayer`` that goes on searching in a thread after its own move, until it is asked for the next.
 
-    The tree below the reply that comes is kept. Only searches of one board are pondered on.
+    The subtree below the opponent's reply is kept. It ponders only after a search of a single board.
 
     Args:
-        player: keeps its tree from move to move (``config.reuse_tree``), else nothing is gained.
+        player: should keep its tree from move to move (``config.reuse_tree``); without this, pondering is useless.
     """
 
     def __init__(self, player: SearchPlayer) -> None:
@@ -45,7 +45,7 @@ class PonderingPlayer:
         return moves
 
     def begin(self, board: Board, purpose: Purpose = "move") -> TreeSearch:
-        """See ``WatchablePlayer.begin``; the search's ``choose`` begins to ponder on the move."""
+        """See ``WatchablePlayer.begin``; the search's ``choose`` starts pondering, except in an analysis."""
         self.stop()
         thinking, board = self._player.begin(board, purpose), board.copy()
         if purpose != "analysis":
@@ -53,7 +53,7 @@ class PonderingPlayer:
         return thinking
 
     def stop(self) -> None:
-        """Ends the search in the opponent's time; what it found is kept."""
+        """Ends the search in the opponent's time; its tree is kept."""
         if self._thread is not None:
             self._enough.set()
             self._thread.join()

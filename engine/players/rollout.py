@@ -1,8 +1,8 @@
-"""UCT: Monte-Carlo tree search with UCB1 and uniformly random roll-outs, without any knowledge but the rules.
+"""UCT: Monte-Carlo tree search with UCB1 and uniformly random roll-outs, without any knowledge beyond the rules.
 
 Kocsis & Szepesvári, "Bandit based Monte-Carlo Planning", ECML 2006. Every simulation walks down the tree by UCB1, adds
-one node, plays random moves to the end of the game and adds the result to every node on its way. All of it is one
-compiled function that can be left and entered again; the tree is an arena that is reserved once per player.
+one node, plays random moves to the end of the game and adds the result to every node on its path. One compiled function
+does this; it can be paused and resumed. The tree lies in an arena that is allocated once per player.
 """
 
 import time
@@ -22,10 +22,10 @@ from .watching import MoveThought, Purpose, Thought, Unit
 NODE = record(
     [
         ("total", np.float64),  # sum of values for the side that moved into the node
-        ("value", np.float64),  # result of a finished game, for its side to move
+        ("value", np.float64),  # result for the side to move, if the game is over here
         ("visits", np.int32),
         ("move", np.int32),  # number of the move that leads here, in the order of generate(distinct=True)
-        ("num_moves", np.int32),  # 0 where the game is over
+        ("num_moves", np.int32),  # 0 if the game is over
         ("num_children", np.int32),
         ("first_child", np.int32),
         ("next_sibling", np.int32),  # NO_NODE after the last
@@ -33,19 +33,19 @@ NODE = record(
 )
 NO_NODE = -1
 MAX_SIMULATIONS = 1_000_000  # 64 bytes of arena each
-ENDLESS = 200_000  # roll-outs where the player is not to stop at its own limit
-_LEAST_VISITS = 10  # a reply with fewer visits is not shown as expected
-_SLICE = 32  # roll-outs between two looks at the clock, about a millisecond
+ENDLESS = 200_000  # roll-outs of searches that ignore the player's own limit
+_LEAST_VISITS = 10  # fewest visits of a move in the expected line
+_SLICE = 32  # roll-outs between two checks of the clock, about a millisecond
 MAX_ROLL_OUT_PLIES = 1000  # a longer roll-out counts as a draw; random games seldom reach 200
 SQRT_2 = 2.0**0.5  # UCB1 (Auer, Cesa-Bianchi & Fischer 2002) for rewards in [0, 1]
 
 
 @njit(cache=True)
 def roll_out(line, now, moves, random):
-    """Plays uniformly random moves from position ``now`` to the end; the value (-1, 0, 1) for its side to move.
+    """Plays uniformly random moves from position ``now`` to the end; returns the value (-1, 0, 1) for its side to move.
 
     Args:
-        line: [now + 1 + MAX_ROLL_OUT_PLIES or more, 4]; overwritten behind ``now``.
+        line: [now + 1 + MAX_ROLL_OUT_PLIES or more, 4], see ``kernels``; overwritten after ``now``.
         moves: buffer [MAX_MOVES] of ``MOVE``.
         random: state of ``next_random``.
     """
@@ -64,7 +64,7 @@ def roll_out(line, now, moves, random):
 
 @njit(cache=True)
 def _write_node(node, move, line, now, moves):
-    """Fills a new node for position ``now`` of the line; finished games get their exact value."""
+    """Fills a new node for position ``now`` of the line; a finished game gets its exact value."""
     num_moves = generate(line[now, 0], line[now, 1], line[now, 2], moves, DISTINCT)
     node.total = 0.0
     node.value = -1.0 if num_moves == 0 else 0.0
@@ -77,11 +77,13 @@ def _write_node(node, move, line, now, moves):
 
 
 class Arena(NamedTuple):
-    """The tree and the buffers of its search; a tree of N nodes, of which node 0 is the root.
+    """A tree of at most N nodes and the buffers of its search. Node 0 is the root.
 
     Attributes:
         line: [root + N + MAX_ROLL_OUT_PLIES or more, 4], the game's history up to the root, see ``kernels``.
-        nodes: [N] of ``NODE``. positions: uint32 [N, 4], one line entry per node. path: int32 [N].
+        nodes: [N] of ``NODE``.
+        positions: uint32 [N, 4], the line entry of each node.
+        path: int32 [N], nodes on the path of the current simulation.
         moves: buffer [MAX_MOVES] of ``MOVE``.
         random: state of ``next_random``.
     """
@@ -96,7 +98,8 @@ class Arena(NamedTuple):
 
 @njit(cache=True)
 def _select_child(nodes, parent):
-    """The child with the greatest upper confidence bound; values lie in [-1, 1], so the bound is twice as wide."""
+    """The child with the largest upper confidence bound. UCB1 is for values in [0, 1]; here they lie in [-1, 1], so the
+    exploration term is doubled."""
     log_visits = np.log(nodes[parent].visits)
     best, best_bound = NO_NODE, -np.inf
     child = nodes[parent].first_child
@@ -111,7 +114,7 @@ def _select_child(nodes, parent):
 
 @njit(cache=True)
 def _untried_move(nodes, parent, random):
-    """Number of a move without a child, each equally likely."""
+    """Draws the number of a move that has no child yet, all equally likely."""
     tried = np.zeros(MAX_MOVES, np.bool_)
     child = nodes[parent].first_child
     while child != NO_NODE:
@@ -128,7 +131,10 @@ def _untried_move(nodes, parent, random):
 
 @njit(cache=True)
 def _expand(arena, parent, new, now):
-    """Adds child number ``new`` for an untried move of ``parent`` at position ``now``; the line grows by it."""
+    """Adds node ``new`` for an untried move of ``parent``, and its position to the line.
+
+    ``now``: the parent's index in the line.
+    """
     line, nodes, moves = arena.line, arena.nodes, arena.moves
     move = _untried_move(nodes, parent, arena.random)
     generate(line[now, 0], line[now, 1], line[now, 2], moves, DISTINCT)
@@ -142,7 +148,7 @@ def _expand(arena, parent, new, now):
 
 @njit(cache=True)
 def _back_up(nodes, path, depth, value):
-    """Adds a value, seen by the side to move in the node at the end of the path, to every node of it."""
+    """Adds a value to all nodes of the path; the value is for the side to move in the path's last node."""
     for i in range(depth, -1, -1):
         value = -value
         nodes[path[i]].visits += 1
@@ -151,7 +157,7 @@ def _back_up(nodes, path, depth, value):
 
 @njit(cache=True)
 def most_visited(nodes):
-    """Number of the root's move with the most visits; the better value decides between equals."""
+    """Number of the root's move with the most visits; among equals, the one with the highest total value."""
     best = nodes[0].first_child
     child = nodes[best].next_sibling
     while child != NO_NODE:
@@ -164,7 +170,7 @@ def most_visited(nodes):
 
 @njit(cache=True)
 def plant(arena, root):
-    """Makes position ``root`` of the line node 0, a tree of one node."""
+    """Starts a new tree: node 0 gets position ``root`` of the line."""
     line, nodes, moves = arena.line, arena.nodes, arena.moves
     _write_node(nodes[0], 0, line, root, moves)
     nodes[0].num_moves = generate(line[root, 0], line[root, 1], line[root, 2], moves, DISTINCT)  # the game goes on here
@@ -172,11 +178,11 @@ def plant(arena, root):
 
 @njit(cache=True, nogil=True)
 def uct_search(arena, root, size, simulations):
-    """Goes on with the search that ``plant`` began at position ``root`` of the line; returns the tree's new size.
+    """Continues the search that ``plant`` began at position ``root`` of the line; returns the new number of nodes.
 
     Args:
-        size: nodes in the tree.
-        simulations: at least 1.
+        size: current number of nodes in the tree.
+        simulations: simulations to make, at least 1.
     """
     line, nodes, path = arena.line, arena.nodes, arena.path
     for _ in range(simulations):
@@ -200,10 +206,10 @@ def uct_search(arena, root, size, simulations):
 
 
 class RolloutSearch:
-    """UCT of one board, see ``watching.Thinking``; the arena is reserved once and serves one board after another.
+    """UCT of one board, see ``watching.Thinking``. The arena is allocated once and used for one board after another.
 
     Args:
-        simulations: roll-outs per move.
+        simulations: roll-outs per board.
         random: state of ``next_random``.
     """
 
@@ -225,7 +231,7 @@ class RolloutSearch:
         self._root, self._size = 0, 1
 
     def set_board(self, board: Board) -> None:
-        """Begins anew; raises PlayerError if the board has no legal move."""
+        """Starts a new search of a board; raises ``PlayerError`` if the board has no legal move."""
         self._moves, self._board = search_moves(board), board.copy()
         self._root, self._size = start_line(board, self._arena.line), 1
         plant(self._arena, self._root)
@@ -239,7 +245,7 @@ class RolloutSearch:
         return self.count / self.simulations
 
     def run(self, simulations: int) -> None:
-        """Makes more roll-outs, or as many as are left."""
+        """Makes at most ``simulations`` more roll-outs, up to the limit of this search."""
         simulations = min(simulations, self.simulations - self.count)
         if simulations > 0:
             self._size = uct_search(self._arena, self._root, self._size, simulations)
@@ -273,7 +279,7 @@ class RolloutSearch:
         return children
 
     def _expected_line(self) -> tuple[Move, ...]:
-        """The best move and the most visited replies, as far as enough roll-outs went through them."""
+        """The best move and then the most visited replies, while they have at least ``_LEAST_VISITS`` visits."""
         line, board, node = [self.choose()], self._board.copy(), self._nodes[0]
         while True:
             number = search_moves(board).index(line[-1])
@@ -291,7 +297,7 @@ class RolloutPlayer(OneByOne):
 
     Args:
         simulations: roll-outs per move, 1 to ``MAX_SIMULATIONS``.
-        seed: of its random numbers.
+        seed: seed of the random numbers.
 
     Raises:
         PlayerError: the number of roll-outs is out of range.

@@ -1,4 +1,4 @@
-"""A player that knows nothing but the rules found in the tables: two plies, then the first rule that applies."""
+"""A player that searches two plies and then judges by the first rule that applies, of a list learnt from the tables."""
 
 from pathlib import Path
 
@@ -12,25 +12,24 @@ from ..movegen import DISTINCT, generate, new_moves
 from .base import OneByOne
 
 _WON = 10_000.0
-_SEEN = 4_500.0  # what a position that has occurred before is worth less: a win must get on
-_MORE = 1_000.0  # worth of a piece where the rules say draw
-_UNRULY = 4  # plies that a position which is not quiet is followed, beyond the two
+_SEEN = 4_500.0  # malus for each earlier occurrence of a position, so that a win makes progress
+_MORE = 1_000.0  # value of each piece ahead where the rules say draw
+_UNRULY = 4  # plies by which positions that are not quiet are searched deeper than two
 
 Words = tuple[int, int, int]
 
 
 class RulesPlayer(OneByOne):
-    """Looks at each of its moves and each answer, and on while something can be captured; then asks the rules.
+    """Searches its moves and the replies, and deeper while either side could capture; then judges by rules.
 
-    A win is worth the more the fewer plies the rules think it takes, a loss the less. Among equal moves it takes the
-    first.
+    Wins with fewer estimated plies are better, and losses with fewer plies worse. Among equal moves it takes the first.
 
     Args:
-        path: of a file of rules; those that come with the package if None.
+        path: a file of rules; the rules of the package if None.
 
     Raises:
-        RulesError: the file is damaged or another version's.
-        OSError: it cannot be read.
+        RulesError: the file is damaged or has another version.
+        OSError: the file cannot be read.
     """
 
     def __init__(self, path: str | Path | None = None) -> None:
@@ -39,7 +38,7 @@ class RulesPlayer(OneByOne):
         self._moves = new_moves()
 
     def seed(self, seed: int) -> None:
-        """Nothing here is left to chance."""
+        """Does nothing: the player uses no random numbers."""
 
     def choose_from(self, board: Board, moves: list[Move]) -> Move:
         seen = board.history()
@@ -53,7 +52,7 @@ class RulesPlayer(OneByOne):
         return worst - _SEEN * seen.count(after.words())
 
     def _value(self, words: Words, plies: int) -> float:
-        """What a position is worth for its side to move."""
+        """Value of a position for its side to move; ``plies``: plies that may still be searched."""
         successors = self._successors(words)
         if not successors:
             return -_WON
@@ -69,7 +68,7 @@ class RulesPlayer(OneByOne):
         return _MORE * (own.bit_count() - opp.bit_count())
 
     def _successors(self, words: Words) -> list[Words]:
-        """The positions behind all moves, seen by the opponent."""
+        """The positions after each move, seen by the opponent."""
         if not words[0]:
             return []
         own, opp, kings = words

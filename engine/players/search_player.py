@@ -1,4 +1,4 @@
-"""The player that searches with an evaluator (a network): the one that training makes stronger."""
+"""The player that searches a tree with an evaluator (a network); training makes this one stronger."""
 
 import math
 import time
@@ -16,12 +16,12 @@ from .spec import check_simulations
 from .time_control import search_time
 from .watching import MoveThought, Proof, Purpose, Thought, Unit
 
-ANALYSIS = 4_000_000  # simulations of an analysis, which about fill the largest arena; sums of visits are float32
-_TIMED_SIMULATIONS = (50_000, 4_000_000)  # least and most of a search that time limits; sums of visits are float32
-_FASTEST = 2_000_000  # simulations per second; memory for them is taken when it is needed
-_SLICE = 512  # simulations between two looks at the clock where no leaf needs its evaluation
+ANALYSIS = 4_000_000  # simulations of an analysis; they about fill the largest arena, and sums of visits are float32
+_TIMED_SIMULATIONS = (50_000, 4_000_000)  # smallest and largest limit of a timed search; sums of visits are float32
+_FASTEST = 2_000_000  # simulations per second to allow for; their memory is only used when it is needed
+_SLICE = 512  # simulations between two checks of the clock when no leaf needs an evaluation
 _PLANNING = 0.5  # largest part of a move's time for planning how to convert a win, see ``engine.search.conversion``
-_FIRST = 64  # simulations of the searches that only load what is compiled
+_FIRST = 64  # simulations of the searches that only load compiled code
 _ENDGAMES = "B:W22,25:B3,K10", "W:WK12,K23,21:BK11,K22", "B:W13,14,21,22:B2,5,6"  # decided, to be converted, on the way
 _PROOFS: tuple[Proof | None, ...] = ("win", "draw", "loss", None)
 
@@ -30,21 +30,21 @@ class SearchPlayer:
     """Plays the most visited move of a search without noise; all boards are searched in lockstep.
 
     Args:
-        name: as on the command line.
+        name: name on the command line.
+        evaluator: evaluates leaves.
         config: settings of the search; ``num_simulations`` per move.
-        seconds: time per move instead of a number of simulations; boards asked for together share their time.
-        leaf_oracle: decides leaves of few pieces; needed where ``config.oracle`` is not ``off``.
-        explore: play as in training, so that games vary: with the configuration's noise and temperature.
-        seed: of its random numbers, if it explores.
+        seconds: seconds per move in place of a number of simulations; boards of one call share the sum of their times.
+        leaf_oracle: gives exact values of leaves with few pieces; required unless ``config.oracle`` is ``off``.
+        explore: whether to play as in training, with the noise and temperature of ``config``, so that games vary.
+        seed: seed of the random numbers, used if ``explore``.
 
     Attributes:
-        evaluator: judges its leaves.
-        values: of the boards last asked about by ``choose``, P(win) - P(loss) for the side to move; none where a single
-            board was searched against time.
+        values: P(win) - P(loss) for the side to move in each board of the last ``choose``; empty if a single board was
+            searched with a time limit.
 
     Raises:
-        PlayerError: more simulations than fit into memory.
-        ValueError: the configuration wants an oracle and there is none.
+        PlayerError: ``num_simulations`` is out of range.
+        ValueError: ``config`` needs a leaf oracle and there is none.
     """
 
     def __init__(
@@ -78,7 +78,8 @@ class SearchPlayer:
             search.seed(seed)
 
     def prepare(self, endgames: bool = True) -> None:
-        """Loads or compiles what searches need, and those of endgames, so that no move's time passes with that."""
+        """Loads or compiles the functions that searches (and with ``endgames`` those of endgames) need, so that this
+        takes no time of a move."""
         self._search.steps(self.evaluator, 0)
         self.evaluator.evaluate(np.array([[*Board().words(), 0]], np.uint32))  # as for leaves that waited for a table
         if endgames and self._leaf_oracle is not None:
@@ -89,8 +90,8 @@ class SearchPlayer:
                 search.run(self.evaluator)
 
     def choose(self, boards: Sequence[Board]) -> list[Move]:
-        """One legal move for each board; see ``Player.choose``. A single board against time is searched by ``begin``,
-        so that the tree is kept from move to move."""
+        """See ``Player.choose``. A single board with a time limit is searched by ``begin``, so that the tree is kept
+        from move to move."""
         moves = [search_moves(board) for board in boards]
         self.values = []
         if len(boards) == 1 and self.seconds is not None:
@@ -110,7 +111,7 @@ class SearchPlayer:
         return chosen
 
     def think(self, boards: Sequence[Board], explore: bool = False) -> LockstepSearch:
-        """Searches the boards and returns the trees, board by board in the slots 0, 1, ..."""
+        """Searches the boards and returns the trees: board ``i`` is in slot ``i``."""
         if len(boards) > self._search.slots:
             self._search = LockstepSearch(self.config, len(boards), leaf_oracle=self._leaf_oracle)
             _reseed(self._search, self._seed)
@@ -127,7 +128,7 @@ class SearchPlayer:
         return self._search
 
     def analyse(self, board: Board) -> tuple[SearchResult, list[Move], int]:
-        """What the search of one board found, its principal variation, and the index of the move to play.
+        """Searches one board; returns the result, the principal variation, and the index of the move to play.
 
         Raises:
             PlayerError: there is no legal move.
@@ -137,12 +138,13 @@ class SearchPlayer:
         return search.result(0), line_of(search, board), search.choose(0)
 
     def begin(self, board: Board, purpose: Purpose = "move", pondering: bool = False) -> "TreeSearch":
-        """See ``WatchablePlayer.begin``. The tree is kept from one board to a later one of the same game where
-        ``config.reuse_tree`` says so. An analysis always shares positions that it reaches on several ways. Its tree can
-        take a gigabyte, which is given back when a board of another line is analysed.
+        """See ``WatchablePlayer.begin``. With ``config.reuse_tree`` the tree is kept for later boards of the same game.
+
+        An analysis always uses transpositions. Its tree can take a gigabyte, which is released when a board of another
+        game or line is analysed.
 
         Args:
-            pondering: search for the opponent of the side to move, see ``LockstepSearch.start``.
+            pondering: whether this player is the opponent of the side to move, see ``LockstepSearch.start``.
         """
         search = self._watched.get(purpose)
         if search is not None and purpose == "analysis" and search.moves_to(board) is None:
@@ -150,7 +152,7 @@ class SearchPlayer:
             del self._watched[purpose]
         if search is None:
             search = self._watched[purpose] = self._new_search(purpose)
-        # Not by the slices in which a caller advances: those are too short for any plan.
+        # Not the time slices of ``advance``, which are too short for a plan.
         deadline = math.inf if self.seconds is None else time.perf_counter() + _PLANNING * self.seconds
         search.set_board(board, pondering, deadline)
         return search
@@ -171,13 +173,14 @@ class TreeSearch:
     """A search of one board, see ``watching.Thinking``.
 
     Args:
-        trees: of one slot; their configuration's ``num_simulations`` are wanted.
-        step: simulations to ask the trees for at once. Where an oracle decides every leaf they come back only when all
-            are made; fewer keep the search stoppable.
-        explore: with the configuration's noise and temperature.
+        trees: trees with one slot; their ``config.num_simulations`` is the limit of the search.
+        evaluator: evaluates leaves.
+        step: simulations to request from the trees at a time. If an oracle decides every leaf, the trees return only
+            after all of these, so a small number keeps the search stoppable.
+        explore: whether to use the configuration's noise and temperature.
 
     Attributes:
-        when_chosen: told of the move that ``choose`` names for this board.
+        when_chosen: called with the move that ``choose`` returns for the current board.
     """
 
     unit: Unit = "simulations"
@@ -191,15 +194,19 @@ class TreeSearch:
         self.when_chosen: Callable[[Move], object] | None = None
 
     def seed(self, seed: int) -> None:
-        """Starts the random numbers afresh and forgets the tree."""
+        """Restarts the random numbers and drops the tree."""
         _reseed(self._trees, seed)
         self._board = None
 
     def set_board(self, board: Board, pondering: bool, deadline: float) -> None:
-        """Begins anew, with what an earlier search found of the position; PlayerError if there is no legal move.
+        """Starts a search of a board; keeps the subtree of an earlier search if the board continues its game.
 
         Args:
+            pondering: see ``SearchPlayer.begin``.
             deadline: see ``LockstepSearch.plan_until``.
+
+        Raises:
+            PlayerError: there is no legal move.
         """
         self._trees.plan_until(deadline)
         moves = search_moves(board)
@@ -211,7 +218,7 @@ class TreeSearch:
         self._kept = self._made()
 
     def moves_to(self, board: Board) -> list[Move] | None:
-        """The moves that lead from the earlier board to this one; None if it is another line, or no tree is kept."""
+        """The moves from the earlier board to this one; None if it does not continue that game, or no tree is kept."""
         if self._board is None or not self._trees.config.reuse_tree:
             return None
         made = self._board.move_stack
@@ -220,14 +227,14 @@ class TreeSearch:
         return board.move_stack[len(made) :]
 
     def _follow(self, board: Board) -> bool:
-        """Plays the moves that lead from the earlier board to this one; False if it is another line."""
+        """Plays the moves from the earlier board to this one in the tree; False if the tree cannot be used for it."""
         later = self.moves_to(board)
         if later is None or self._board is None:
             return False
         follower = self._board.copy()
         for move in later:
             moves = search_moves(follower)
-            if move not in moves:  # it stands for a move that leads to the same position
+            if move not in moves:  # the tree has another move to the same position in its place
                 return False
             self._trees.play(0, moves.index(move))
             follower.push(move)
@@ -251,11 +258,11 @@ class TreeSearch:
             if now >= deadline:
                 break
             step = (now - begun) * self._trees.config.leaves_in_flight / max(made, 1)
-            steps = max(1, min(MOST_STEPS, int((deadline - now) / (2 * step))))  # surely over in time
+            steps = max(1, min(MOST_STEPS, int((deadline - now) / (2 * step))))  # half of the steps that should fit
         return not self._finished
 
     def _extend(self) -> bool:
-        """Asks for more simulations; False if there were enough, or the position is decided."""
+        """Requests more simulations; False if the limit is reached or the position is decided."""
         if self._asked >= self._wanted or self._made() < self._asked:
             return False
         self._asked = min(self._asked + self._step, self._wanted)
@@ -263,7 +270,7 @@ class TreeSearch:
         return True
 
     def choose(self) -> Move:
-        """The move to play; drawn by the visits if the player explores."""
+        """The move to play; drawn at random by visits if the player explores."""
         assert self._board is not None
         temperature = self._trees.config.temperature_at(self._board.ply) if self._explore else 0.0
         move = self._moves[self._trees.choose(0, temperature)]
@@ -274,7 +281,7 @@ class TreeSearch:
     def thought(self) -> Thought:
         assert self._board is not None
         result = self._trees.result(0)
-        line = tuple(line_of(self._trees, self._board))  # without drawing a random number
+        line = tuple(line_of(self._trees, self._board))  # unlike ``choose``, this uses no random number
         best = self._moves.index(line[0]) if line else int(result.priors.argmax())
         known = thoughts_of(result, self._moves)
         first = known.pop(best)
@@ -290,7 +297,7 @@ def _reseed(search: LockstepSearch, seed: int) -> None:
 
 
 def thoughts_of(result: SearchResult, moves: Sequence[Move]) -> list[MoveThought]:
-    """What a search found, move by move."""
+    """What a search found about each of ``moves``, which are in the order of the result."""
     thoughts = []
     for index, move in enumerate(moves):
         visits, proof = int(result.visits[index]), _PROOFS[result.proofs[index]]
@@ -307,7 +314,7 @@ def thoughts_of(result: SearchResult, moves: Sequence[Move]) -> list[MoveThought
 
 
 def line_of(search: LockstepSearch, board: Board) -> list[Move]:
-    """The principal variation of the tree in slot 0, whose root is the board."""
+    """The principal variation of the tree in slot 0; ``board`` is the position of its root."""
     line: list[Move] = []
     after = board.copy()
     for index in search.principal_variation(0):

@@ -1,4 +1,4 @@
-"""The players without a search of their own, random and by tables, and how all players without a network are made."""
+"""The players without a search, ``random`` and ``tablebase``; and how any player without a network is made."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ _WON_AT_ONCE = 1 << 14
 
 
 class RandomPlayer(OneByOne):
-    """Plays uniformly among the moves that lead to different positions: the weakest anchor of every scale."""
+    """Plays uniformly at random among the moves that lead to different positions: the weakest reference player."""
 
     name = "random"
 
@@ -32,17 +32,18 @@ class RandomPlayer(OneByOne):
 
 
 class TablebasePlayer(OneByOne):
-    """Wins by the shortest way, loses by the longest, and keeps draws; among equal moves it draws one at random.
+    """Wins as fast as possible, loses as slowly as possible, and keeps draws; picks at random among equal moves.
 
-    Perfect as the tables are: they know neither draws by repetition nor the 80-ply rule.
+    The tables do not include draws by repetition and the 80-ply rule.
 
     Args:
-        folder: of tables with distances, opened when they are first needed; the default folder if None.
+        folder: folder of tables with distances, opened on first use; the default folder if None.
+        seed: seed of the random numbers.
 
     Raises:
-        MissingTableError: ``choose``: no table of distances covers the position behind a move.
-        TableFileError: ``choose``: a table is damaged or foreign.
-        OSError: ``choose``: the folder is not there.
+        MissingTableError: in ``choose``: no table with distances covers the position after a move.
+        TableFileError: in ``choose``: a table is damaged or foreign.
+        OSError: in ``choose``: the folder does not exist.
     """
 
     def __init__(self, folder: str | Path | None = None, seed: int = 0) -> None:
@@ -59,7 +60,7 @@ class TablebasePlayer(OneByOne):
         return moves[self._random.choice(np.flatnonzero(scores == scores.max()))]
 
     def _score(self, board: Board, move: Move) -> int:
-        """Above 0 for a win, the more the shorter; 0 for a draw; below 0 for a loss, the less the longer."""
+        """Score of a move: above 0 wins, 0 draws, below 0 loses; higher for shorter wins and longer losses."""
         after = board.copy()
         after.push(move)
         if not after.legal_moves:
@@ -73,15 +74,16 @@ class TablebasePlayer(OneByOne):
 
 
 def make_simple_player(spec: SimpleSpec, seconds: float | None = None, seed: int = 0) -> Player:
-    """The player of a specification. Files are opened and programs started when it is first asked for a move.
+    """Makes the player of a specification. Tables are opened and programs started when it is first asked for a move.
 
     Args:
-        seconds: time limit per move of ``alphabeta``, beside its depth, and of an external engine.
-        seed: of its random numbers.
+        seconds: seconds per move, for ``alphabeta`` (in addition to its depth) and external engines.
+        seed: seed of the random numbers.
 
     Raises:
-        PlayerSpecError: there is no such program.
+        PlayerSpecError: the program of an external engine does not exist.
         PlayerError: ``seconds`` is not above 0.
+        RulesError, OSError: the file of rules cannot be used.
     """
     match spec:
         case RandomSpec():

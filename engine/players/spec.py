@@ -1,6 +1,7 @@
-"""What a player's text on the command line says, as a value: nothing is opened, started or loaded here.
+"""Parses a player's text on the command line into a specification; nothing is opened, started or loaded here.
 
-Code that needs to know what a player is (does it search with a network, run a program, use its time) asks this.
+Code that needs to know the kind of a player (whether it uses a network, runs a program, or uses its time) asks the
+specification.
 """
 
 import re
@@ -22,27 +23,27 @@ CHAMPION = "champion"
 OracleName = Literal["off", "tablebase"]
 DEFAULT_ORACLE: OracleName = BOARD_SEARCH.oracle
 BackendName = Literal["auto", "student", "torch", "torch-float32", "numba", "numba-int16"]
-"""``auto``: the fastest for the network. ``student``: the small network that lies beside a checkpoint, in its place.
+"""``auto``: the fastest one for the network. ``student``: uses the small network next to a checkpoint in its place.
 
 ``torch`` uses bf16 where the device has it, ``numba`` float32 (wide networks always take 16-bit integers).
 """
-MAX_SIMULATIONS = 200_000  # most simulations per move; 0 is allowed, too
-OPTIONS = "behind @ stands off, tablebase, ponder, impartial, simulations, a backend, or a setting like c_puct=1.2"
+MAX_SIMULATIONS = 200_000  # largest number of simulations per move; 0 is allowed, too
+OPTIONS = "after @ write off, tablebase, ponder, impartial, simulations, a backend, or a setting like c_puct=1.2"
 _SETTINGS = SearchConfig.model_fields.keys() - {"num_simulations", "oracle"}  # these have options of their own
 _ALPHABETA = "alphabeta:"
 _LEVEL = "level:"
 _EXAMPLES = {"random": "random", "rollout": "rollout:200", "alphabeta": "alphabeta:8"}
 _WITHOUT_NETWORK = (*_EXAMPLES, "tablebase", "rules", "hub")
-_SHOWN = 40  # characters of a wrong text that a message repeats
+_SHOWN = 40  # characters of a wrong text that an error message repeats
 
 
 @dataclass(frozen=True)
 class _Spec:
-    """What all players without a network have."""
+    """Base class of the specifications of players without a network."""
 
     kind: ClassVar[str]
     timed: ClassVar[bool] = False
-    """Whether a limit in seconds makes a difference to it."""
+    """Whether the player uses a time limit."""
 
     @property
     def text(self) -> str:
@@ -91,7 +92,7 @@ class RulesSpec(_Spec):
 
 @dataclass(frozen=True)
 class HubSpec(_Spec):
-    """``hub:COMMAND``, a program of its own."""
+    """``hub:COMMAND``, an external engine."""
 
     command: str
     kind, timed = "hub", True
@@ -99,20 +100,20 @@ class HubSpec(_Spec):
 
 @dataclass(frozen=True)
 class NetworkSpec:
-    """``FOLDER[@OPTION]...``, the search with a network. Options stand in any order.
+    """``FOLDER[@OPTION]...``, tree search with a network. Options may stand in any order.
 
-    ``alphabeta:FOLDER`` is alpha-beta with it; its options are ``@off`` and a number, of nodes per move.
+    ``alphabeta:FOLDER`` is alpha-beta with the network; its options are ``@off`` and the number of nodes per move.
 
     Attributes:
-        folder: of a checkpoint or a run, or ``champion``.
-        oracle: of its endgames, ``@off`` or ``@tablebase`` (the default).
-        simulations: of its search per move, ``@800``; None: those of the match.
-        backend: of its evaluator, ``@numba-int16``; None: that of the match.
-        ponder: it searches in its opponent's time, ``@ponder``.
-        impartial: a draw is half a win to it, ``@impartial``; else it risks something to avoid one.
-        settings: other settings of its search (``SearchConfig``), by name, ``@c_puct=1.2``.
-        alphabeta: it is searched by alpha-beta.
-        level: ``level:NAME``: the champion's student plays at this level; its other options are the level's.
+        folder: folder of a checkpoint or a run, or ``champion``.
+        oracle: endgame oracle, ``@off`` or ``@tablebase`` (the default).
+        simulations: simulations per move (``@800``), or nodes with ``alphabeta``; None: as the match says.
+        backend: backend of the evaluator (``@numba-int16``); None: as the match says.
+        ponder: whether it searches in its opponent's time (``@ponder``).
+        impartial: whether a draw counts as half a win (``@impartial``); otherwise the search has contempt for draws.
+        settings: names and values of other settings of the search (``SearchConfig``), as ``@c_puct=1.2``.
+        alphabeta: whether it searches by alpha-beta.
+        level: level of ``level:NAME``, played by the champion's student; it determines the other attributes.
     """
 
     folder: str
@@ -128,7 +129,7 @@ class NetworkSpec:
 
     @property
     def text(self) -> str:
-        """The player's text on the command line, without options that are the default."""
+        """The player's text on the command line, without options that have their default."""
         if self.level is not None:
             return f"{_LEVEL}{self.level.name}"
         oracle = None if self.oracle == DEFAULT_ORACLE else self.oracle
@@ -139,7 +140,7 @@ class NetworkSpec:
         return "@".join([folder, *(str(option) for option in options if option is not None)])
 
     def changed(self, search: SearchConfig) -> SearchConfig:
-        """A search as these options want it; raises ``PlayerSpecError`` if a setting is out of range."""
+        """``search`` with the changes of these options; raises ``PlayerSpecError`` if a setting is out of range."""
         search = search.impartial() if self.impartial else search
         for name, value in self.settings:
             try:
@@ -155,13 +156,15 @@ PlayerSpec = SimpleSpec | NetworkSpec
 
 
 def parse_player(text: str) -> PlayerSpec:
-    """The player that ``random``, ``rollout:SIMULATIONS``, ``alphabeta:DEPTH``, ``tablebase``, ``tablebase:FOLDER``,
-    ``rules``, ``rules:FILE``, ``hub:COMMAND``, ``level:NAME``, ``alphabeta:FOLDER`` or else the folder of a network
-    with its options names.
+    """Parses the text of a player.
+
+    It is ``random``, ``rollout:SIMULATIONS``, ``alphabeta:DEPTH``, ``tablebase``, ``tablebase:FOLDER``, ``rules``,
+    ``rules:FILE``, ``hub:COMMAND``, ``level:NAME``, ``alphabeta:FOLDER``, or the folder of a network with its options.
 
     Raises:
-        PlayerSpecError: a number is missing, no number, out of range, or too much; or a command cannot be read.
-        PlayerError: more simulations than a search can make.
+        PlayerSpecError: a number is missing, invalid, out of range, or not allowed here; there is no such level; or a
+            command or an option cannot be parsed.
+        PlayerError: the number of simulations is out of range.
     """
     if text.startswith(PREFIX):
         command = text.removeprefix(PREFIX).strip()
@@ -190,19 +193,19 @@ def parse_player(text: str) -> PlayerSpec:
 
 
 def at_level(level: Level) -> NetworkSpec:
-    """The player at a level."""
+    """The specification of the player at a level."""
     return NetworkSpec(CHAMPION, "off", level.simulations, "student", level=level)
 
 
 def _parse_network(text: str) -> NetworkSpec:
-    """Reads options from the end on; what comes before the first that is none is the folder's name."""
+    """Parses options from the end backwards; the text before them is the folder's name."""
     options: dict[str, Any] = {}
     while True:
         folder, _, ending = text.rpartition("@")
         option = _option(ending) if folder else None
         if option is None:
             break
-        if option[0] == "settings":  # several may be given; the one behind counts
+        if option[0] == "settings":  # several may be given; of the same setting the last one counts
             option = "settings", tuple(sorted({**dict(option[1]), **dict(options.get("settings", ()))}.items()))
         options[option[0]] = option[1]
         text = folder
@@ -214,18 +217,18 @@ def _parse_network(text: str) -> NetworkSpec:
 def _parse_alphabeta(text: str) -> NetworkSpec:
     spec = replace(_parse_network(text), alphabeta=True)
     if spec != NetworkSpec(spec.folder, spec.oracle, spec.simulations, alphabeta=True):
-        raise PlayerSpecError(f"{_ALPHABETA}{text}: behind @ may stand off and a number of nodes, nothing else")
+        raise PlayerSpecError(f"{_ALPHABETA}{text}: after @ only off and a number of nodes are allowed")
     return spec
 
 
 def check_simulations(number: int) -> None:
-    """Raises PlayerError unless a search can make ``number`` simulations a move."""
+    """Raises ``PlayerError`` unless ``number`` is an allowed number of simulations per move."""
     if not 0 <= number <= MAX_SIMULATIONS:
         raise PlayerError(f"number of simulations is {number}, not in 0 to {MAX_SIMULATIONS}")
 
 
 def _option(ending: str) -> tuple[str, Any] | None:
-    """Attribute and value that an option stands for; None if it is no option."""
+    """Name and value of the attribute that an option sets; None if the text is not an option."""
     name, equals, value = ending.partition("=")
     if equals and name in _SETTINGS:
         return "settings", ((name, value),)
@@ -241,7 +244,7 @@ def _option(ending: str) -> tuple[str, Any] | None:
 
 
 def parse_network(text: str) -> NetworkSpec:
-    """The player of that text; raises ``PlayerError`` if it is not one with a network."""
+    """Parses the text of a player with a network; raises ``PlayerError`` if it is another player."""
     spec = parse_player(text)
     if not isinstance(spec, NetworkSpec):
         raise PlayerError(why_no_network(text))
@@ -249,12 +252,12 @@ def parse_network(text: str) -> NetworkSpec:
 
 
 def why_no_network(text: str) -> str:
-    """What is wrong with a text that names no network, and what to write."""
+    """Message for a text that names no network: what is wrong and what to write."""
     if text.partition(":")[0] in _WITHOUT_NETWORK:
-        return f"{text!r} is a player without a network: it takes no options behind @, and there is nothing to load"
+        return f"{text!r} is a player without a network: it has no options after @, and there is no network to load"
     folder, at, ending = text.rpartition("@")
     if at and folder and _option(ending):
-        return f"{text!r}: the network alone is wanted here, without options behind @"
+        return f"{text!r}: name only the network here, without options after @"
     if at and not Path(text).exists():
         return f"{text!r}: {ending!r} is no option of {folder}: {OPTIONS}"
     return (
@@ -264,7 +267,10 @@ def why_no_network(text: str) -> str:
 
 
 def one_of(text: str, names: Any, what: str, error: type[ValueError] = PlayerError) -> Any:
-    """``text``, if it is one of the names of a ``Literal``; raises ``error``, which says what it should be, if not."""
+    """Returns ``text`` if it is a value of the ``Literal`` ``names``; else raises ``error`` with these values.
+
+    ``what``: what the text should be, for the message.
+    """
     if text not in get_args(names):
         raise error(f"{text!r} is no {what}: choose one of {', '.join(get_args(names))}")
     return text

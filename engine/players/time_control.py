@@ -1,4 +1,4 @@
-"""Time controls, and how a player shares its time out over its moves."""
+"""Time controls, and how a player divides its time among its moves."""
 
 import re
 from dataclasses import dataclass
@@ -10,17 +10,17 @@ from .base import Player
 SHORTEST_S = 0.001
 LONGEST_S = 24 * 3600.0
 _NUMBER = r"([0-9]{1,6}(?:\.[0-9]{1,6})?)"
-_GAME_MOVES = 40  # moves of a player that a game is planned to take
-_LEAST_MOVES = 15  # the fewest still to come, wherever the game stands
-_INCREMENT_SHARE = 0.8
+_GAME_MOVES = 40  # number of a player's moves that a game is expected to have
+_LEAST_MOVES = 15  # smallest number of moves to plan for, however late in the game
+_INCREMENT_SHARE = 0.8  # part of the increment that a move may use
 _MOST = 0.5  # largest part of a clock's time for one move
 _OVERHEAD_S = 0.03  # seconds left on the clock for sending the move
-_ANSWER_S = 0.003  # seconds of a move's time left to read the answer from the tree, which takes 1 to 2 ms
+_ANSWER_S = 0.003  # seconds of a move's time reserved for reading the answer from the tree, which takes 1 to 2 ms
 _SHOWN = 40
 
 
 class TimeControlError(DraughtsError):
-    """A time control that cannot be read, or a time out of range."""
+    """A time control cannot be parsed, or a time is out of range."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,11 @@ class TimeControl:
 
     Attributes:
         kind: ``none``; ``move``: a time for every move, not carried over; ``fischer``: a clock for the whole game.
-        base_s: seconds for each move (``move``), or on the clock at first (``fischer``).
-        increment_s: seconds added after every move (``fischer``).
+        base_s: seconds for each move (``move``), or on the clock at the start (``fischer``).
+        increment_s: seconds added for every move (``fischer``).
 
     Raises:
-        TimeControlError: a time out of range.
+        TimeControlError: ``kind`` is unknown or a time is out of range.
     """
 
     kind: Literal["none", "move", "fischer"] = "none"
@@ -52,10 +52,10 @@ class TimeControl:
 
     @classmethod
     def parse(cls, text: str) -> "TimeControl":
-        """Reads the form of PGN's tag TimeControl: ``-`` (none), ``1/10`` (10 s for every move), ``300+3``, ``300``.
+        """Parses the format of PGN's tag TimeControl: ``-`` (none), ``1/10`` (10 s for every move), ``300+3``, ``300``.
 
         Raises:
-            TimeControlError: the text is of another form, or a time out of range.
+            TimeControlError: the text has another format, or a time is out of range.
         """
         text = text.strip()
         if text in ("-", ""):
@@ -92,12 +92,12 @@ def _duration(seconds: float) -> str:
 def move_budget(control: TimeControl, remaining_s: float, moves_made: int) -> float | None:
     """Seconds to think about the next move, None without limit.
 
-    Of a clock, an equal share of what is left for the moves that the game is thought to take yet, and most of the
-    increment; never more than half of the clock.
+    With a clock: the remaining time divided by the number of moves expected to follow, and most of the increment; at
+    most half of the remaining time.
 
     Args:
-        remaining_s: on the player's clock, the increment for this move not yet added.
-        moves_made: by the player in this game.
+        remaining_s: seconds on the player's clock, before the increment for this move is added.
+        moves_made: number of moves that the player has made in this game.
     """
     if control.kind == "none":
         return None
@@ -107,30 +107,30 @@ def move_budget(control: TimeControl, remaining_s: float, moves_made: int) -> fl
 
 
 def clock_share(remaining_s: float, increment_s: float, moves_made: int, moves: int | None = None) -> float:
-    """``move_budget`` of a clock; of one that must last for ``moves``, if that is known."""
+    """``move_budget`` with a clock; ``moves``: number of moves that the clock must last for, if known."""
     moves = moves or max(_LEAST_MOVES, _GAME_MOVES - moves_made)
     left = max(0.0, remaining_s - _OVERHEAD_S)
     return max(SHORTEST_S, min(left / moves + _INCREMENT_SHARE * increment_s, left if moves == 1 else _MOST * left))
 
 
 def search_time(budget_s: float) -> float:
-    """Seconds of a move's time that are for the search; the rest is for its answer."""
+    """Seconds of a move's time for the search; the rest is for reading its answer."""
     return budget_s - min(_ANSWER_S, budget_s / 4)
 
 
 @runtime_checkable
 class ClockedPlayer(Protocol):
-    """A player that shares out the time of a clock by itself."""
+    """A player that divides the time of a clock among its moves by itself."""
 
     def set_clock(self, remaining_s: float, increment_s: float) -> None:
-        """What its clock shows before the next move, the increment for that move not yet added."""
+        """Tells the player its clock before its next move; the increment for that move is not yet added."""
 
 
 def give_time(player: Player, control: TimeControl, remaining_s: float, moves_made: int) -> float | None:
     """Tells a player how long it may think about its next move, by its attribute ``seconds`` or by ``set_clock``.
 
     Returns:
-        See ``move_budget``; None also for players that know neither and are left alone.
+        See ``move_budget``; None also for a player that has neither.
     """
     budget = move_budget(control, remaining_s, moves_made)
     if control.kind == "fischer" and isinstance(player, ClockedPlayer):

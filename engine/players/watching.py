@@ -1,4 +1,4 @@
-"""Searches that can be watched and stopped: a player begins one, its caller advances it in slices and looks at it."""
+"""Searches that can be watched and stopped: a player begins one, its caller advances it in time slices."""
 
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
@@ -14,15 +14,15 @@ Purpose = Literal["move", "game", "analysis"]
 
 @dataclass(frozen=True)
 class MoveThought:
-    """What a search knows of one move; everything is seen by the side that makes it.
+    """What a search knows about one move, seen by the side that makes the move.
 
     Attributes:
-        visits: simulations through it; 0 where the search does not count them.
-        prior: what the network gave it, or None.
-        value: P(win) - P(loss), in [-1, 1]; None while nothing is known.
-        wdl: probabilities of win, draw, loss; None where only the value is known.
-        proof: how the game ends after it, where that is proven.
-        proof_plies: plies to the proven end after the move, where they are known.
+        visits: simulations through the move; 0 if the search does not count them.
+        prior: the network's prior probability of the move, or None.
+        value: P(win) - P(loss), in [-1, 1]; None while it is unknown.
+        wdl: probabilities of win, draw, loss; None if only the value is known.
+        proof: proven result of the game after the move, or None.
+        proof_plies: plies from after the move to the proven end, or None.
     """
 
     move: Move
@@ -36,15 +36,15 @@ class MoveThought:
 
 @dataclass(frozen=True)
 class Thought:
-    """What a search has found so far; everything is seen by the side to move.
+    """What a search has found so far, seen by the side to move.
 
     Attributes:
-        moves: those it can say something about, the one it would play first.
+        moves: moves about which something is known; the first is the move to play.
         line: the expected line of play, beginning with ``moves[0].move``.
-        value, wdl: of the position, see ``MoveThought``.
-        count: work done, in the search's unit.
-        kept: how much of it was done for an earlier board.
-        depth: plies searched in full by a search that goes by depth.
+        value, wdl: value and probabilities of the position, see ``MoveThought``.
+        count: work done, in the search's ``unit``.
+        kept: part of ``count`` that was done for an earlier board.
+        depth: plies searched in full; None for a search without a depth.
     """
 
     moves: tuple[MoveThought, ...]
@@ -64,23 +64,23 @@ class Thinking(Protocol):
     """One search of one board.
 
     Attributes:
-        unit: what ``Thought.count`` counts.
+        unit: unit of ``Thought.count``.
     """
 
     unit: Unit
 
     @property
     def progress(self) -> float:
-        """The part of the work that is done, 0 to 1."""
+        """Fraction of the work that is done, 0 to 1."""
 
     def advance(self, seconds: float) -> bool:
-        """Searches on for about ``seconds`` (one step at least); True while there is more to do."""
+        """Continues the search for about ``seconds`` (at least one step); returns True if there is more to do."""
 
     def thought(self) -> Thought:
-        """What has been found so far; only after ``advance``."""
+        """What has been found so far; call ``advance`` first."""
 
     def choose(self) -> Move:
-        """The move the player makes if it stops here; only after ``advance``. Ask once: it may be drawn at random."""
+        """The move to play if the search stops now; call ``advance`` first. Call it once: it may draw at random."""
 
 
 @runtime_checkable
@@ -88,12 +88,12 @@ class WatchablePlayer(Player, Protocol):
     """A player whose searches can be watched."""
 
     def begin(self, board: Board, purpose: Purpose = "move") -> Thinking:
-        """Begins to search a board, which is left as it is; the player's earlier search is over then.
+        """Begins a search of a board, which is not changed. The player's earlier search cannot be continued afterwards.
 
         Args:
-            purpose: ``move``: the search that ``choose`` makes; a limit in seconds is left to the caller. ``game``: the
-                same, but not to the player's limit: as far as its memory goes. ``analysis``: as far as that, too, and
-                to find the best move of either side: without noise, and without contempt for draws.
+            purpose: ``move``: the search that ``choose`` makes, except that the caller keeps the time limit. ``game``:
+                the same without the player's limit, as far as its memory allows. ``analysis``: like ``game``, but
+                without noise and without contempt for draws.
 
         Raises:
             PlayerError: the board has no legal move.

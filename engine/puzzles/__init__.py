@@ -1,1 +1,1 @@
-"""Puzzles: positions in which exactly one move wins, or exactly one draws; their file, themes, and solvers' ratings."""
+"""Puzzles, positions in which exactly one move wins or exactly one draws: their file, their themes, and ratings."""

@@ -16,25 +16,25 @@ from .puzzle import Goal, Proof, Puzzle, Theme
 
 SHIPPED = Path(__file__).parent / "data" / "puzzles.json.zst"
 MOST_PUZZLES = 100_000
-_LARGEST = 64 << 20  # bytes, of the JSON
-_LEVEL = 19
-_Row = tuple[str, str, int, Goal, Theme, Proof, int, int]  # the fields of ``Puzzle``, its line as one text
+_LARGEST = 64 << 20  # bytes of the largest JSON that is read
+_LEVEL = 19  # compression level of Zstandard
+_Row = tuple[str, str, int, Goal, Theme, Proof, int, int]  # the fields of ``Puzzle``; the moves of the line as one text
 
 
 class PuzzleFileError(DraughtsError):
-    """A file of puzzles is damaged or none; the message names it."""
+    """A file is damaged or is not a file of puzzles; the message names it."""
 
 
 @dataclass(frozen=True)
 class PuzzleBook:
-    """Puzzles and how they were made, so that the same command can go on.
+    """Puzzles and how they were made, so that the same command can continue with more games.
 
     Attributes:
-        source: where the games are from: ``self-play``, or the name and checksum of a file of games.
-        seed: of self-play.
-        simulations: of the search after each move that settled what no table knows.
-        rounds: how many rounds of games have been looked through.
-        games, positions: looked through in them.
+        source: origin of the games: ``self-play``, or the name and checksum of a file of games.
+        seed: seed of self-play.
+        simulations: simulations of the search after each move in positions that no table covers.
+        rounds: rounds of games that have been searched for puzzles.
+        games, positions: games, and positions in them, that have been searched for puzzles.
     """
 
     source: str
@@ -61,18 +61,18 @@ class _Stored(BaseModel):
 
 
 def write_book(path: Path, book: PuzzleBook) -> None:
-    """Writes a file of puzzles; raises ``StorageError``, and then what was there is as it was."""
+    """Writes a file of puzzles; raises ``StorageError`` on failure, and then an existing file is unchanged."""
     rows = [_row_of(puzzle) for puzzle in book.puzzles]
     stored = _Stored(**{**vars(book), "puzzles": rows}).model_dump(mode="json")
     atomic_write(path, zstandard.ZstdCompressor(level=_LEVEL).compress(sealed(stored)))
 
 
 def read_book(path: Path) -> PuzzleBook:
-    """Reads a file of puzzles. Whether their moves can be made is not looked at.
+    """Reads a file of puzzles. Does not check that their moves are legal.
 
     Raises:
         StorageError: the file cannot be read.
-        PuzzleFileError: it is damaged, or no such file.
+        PuzzleFileError: the file is damaged, or is not a file of puzzles.
     """
     try:
         data = path.read_bytes()
@@ -88,9 +88,9 @@ def read_book(path: Path) -> PuzzleBook:
     except PuzzleFileError:
         raise
     except ValidationError as error:
-        raise PuzzleFileError(f"{path}: no file of puzzles of this version: {error.errors()[0]['msg']}") from error
+        raise PuzzleFileError(f"{path}: not a file of puzzles of this version: {error.errors()[0]['msg']}") from error
     except (zstandard.ZstdError, ValueError) as error:
-        raise PuzzleFileError(f"{path}: no file of puzzles, or damaged: {error}") from error
+        raise PuzzleFileError(f"{path}: not a file of puzzles, or damaged: {error}") from error
     numbers = stored.seed, stored.simulations, stored.rounds, stored.games, stored.positions
     return PuzzleBook(stored.source, *numbers, puzzles)
 
@@ -107,5 +107,5 @@ def _puzzle_of(row: _Row) -> Puzzle:
 
 @cache
 def shipped_puzzles() -> tuple[Puzzle, ...]:
-    """The puzzles that come with the package; raises as ``read_book``."""
+    """The puzzles of the package; raises as ``read_book``."""
     return read_book(SHIPPED).puzzles

@@ -1,23 +1,24 @@
-"""Ratings of those who solve puzzles: Glicko-2, from the formulas that Mark Glickman has published.
+"""Ratings of players who solve puzzles, by Glicko-2.
 
-Source: M. E. Glickman, "Example of the Glicko-2 system", 2012 (revised 2022), glicko.net/glicko/glicko2.pdf, whose
-steps are named below. The library of this name has no types and no release since 2024; the formulas take a page.
+Source: M. E. Glickman, "Example of the Glicko-2 system", 2012 (revised 2022), glicko.net/glicko/glicko2.pdf. Step
+numbers below are those of this paper. The library ``glicko2`` has no types and no release since 2024; the formulas are
+short.
 """
 
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-SCALE = 173.7178  # step 2: rating points of a unit of the inner scale
+SCALE = 173.7178  # step 2: rating points per unit of the internal scale
 START_RATING, START_DEVIATION, START_VOLATILITY = 1500.0, 350.0, 0.06
-TAU = 0.5  # how much the volatility may change; between 0.3 and 1.2
+TAU = 0.5  # limits changes of the volatility; the paper recommends 0.3 to 1.2
 _CLOSE_ENOUGH = 0.000001  # step 5
 _MOST_STEPS = 100
 
 
 class Rating(NamedTuple):
-    """What is known of somebody's strength: ``rating`` and its standard ``deviation`` in points, and how fast it
-    changes."""
+    """A player's estimated strength: ``rating`` and its standard ``deviation`` in points; ``volatility``: how much the
+    strength changes."""
 
     rating: float = START_RATING
     deviation: float = START_DEVIATION
@@ -25,7 +26,7 @@ class Rating(NamedTuple):
 
 
 class Result(NamedTuple):
-    """A game of a period: the opponent's rating and deviation, and the score, 1 for a win, 0 for a loss."""
+    """One game of a rating period: the opponent's rating and deviation, and the score, 1 for a win, 0 for a loss."""
 
     rating: float
     deviation: float
@@ -33,7 +34,7 @@ class Result(NamedTuple):
 
 
 def rated(player: Rating, results: Sequence[Result], tau: float = TAU) -> Rating:
-    """The player's rating after a period with these results; without any, only its deviation grows."""
+    """The player's rating after a rating period with these results. Without results, only the deviation grows."""
     mu, phi = (player.rating - START_RATING) / SCALE, player.deviation / SCALE
     if not results:
         grown = math.hypot(phi, player.volatility)
@@ -52,7 +53,7 @@ def rated(player: Rating, results: Sequence[Result], tau: float = TAU) -> Rating
 
 
 def _weight(phi: float) -> float:
-    """g of step 3: how much a result against an opponent of this deviation counts."""
+    """g of step 3: weight of a result against an opponent with deviation ``phi``."""
     return 1.0 / math.sqrt(1.0 + 3.0 * phi * phi / (math.pi * math.pi))
 
 

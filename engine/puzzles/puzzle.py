@@ -1,4 +1,4 @@
-"""What a puzzle is."""
+"""The data of a puzzle."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,14 +8,14 @@ from ..board import Board, Move
 
 
 class Goal(StrEnum):
-    """What the only move does, and no other: it wins, or it draws where all others lose."""
+    """Result of the only right move: it wins while no other move wins, or it draws while all others lose."""
 
     WIN = "win"
     DRAW = "draw"
 
 
 class Theme(StrEnum):
-    """What a puzzle is about; see ``themes.theme_of``. Shots by the pieces that are offered."""
+    """Theme of a puzzle, see ``themes.theme_of``. The number of a shot is the number of pieces that are offered."""
 
     SHOT_1 = "shot-1"
     SHOT_2 = "shot-2"
@@ -31,8 +31,8 @@ class Theme(StrEnum):
 
 
 class Proof(StrEnum):
-    """How it is known that the move is the only one: tables know all moves, a search has proven all, or its values are
-    far apart."""
+    """How it is known that only one move is right: the tables cover all moves, a search has proven all moves, or the
+    values of a search are far apart."""
 
     TABLES = "tables"
     SOLVED = "solved"
@@ -44,11 +44,11 @@ class Puzzle:
     """A position with one right move.
 
     Attributes:
-        fen: the side to move is to solve it.
-        line: moves in PDN: the solution and how it goes on.
-        asked: plies of the line that are played; the solver makes the first, the third and so on, each the only one
-            that is right, the opponent the others, each forced. Odd.
-        rating, deviation: of its difficulty, in the numbers of Glicko-2 (``glicko``).
+        fen: the position; the side to move is the solver.
+        line: moves in PDN: the solution and its continuation.
+        asked: number of plies of the line that are played, odd. The solver makes the first, the third and so on, each
+            the only right move; the opponent's moves in between are forced.
+        rating, deviation: Glicko-2 rating of the difficulty, and its deviation (``glicko``).
     """
 
     fen: str
@@ -62,6 +62,6 @@ class Puzzle:
 
     @cached_property
     def moves(self) -> tuple[Move, ...]:
-        """The line's moves; raises ``DraughtsError`` if they cannot be made."""
+        """The moves of the line; raises ``DraughtsError`` if one is illegal."""
         board = Board(self.fen)
         return tuple(board.push_pdn(text) for text in self.line)

@@ -1,4 +1,4 @@
-"""What a puzzle is about, read off its position and its line."""
+"""Determines the theme of a puzzle from its position and its line."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -10,23 +10,23 @@ from ..knowledge.squares import has_the_move
 from .puzzle import Goal, Theme
 
 _SHOTS = (Theme.SHOT_1, Theme.SHOT_2, Theme.SHOT_3, Theme.SHOT_4)
-_ENDING = 7  # pieces at most
-_BREAKTHROUGH = 9  # plies at most, until the man is crowned
-_BLOCKED_MEN = {Color.WHITE: (20, 12), Color.BLACK: (13, 21)}  # the winner's man and the loser's, in the first position
+_ENDING = 7  # largest number of pieces of an ending
+_BREAKTHROUGH = 9  # largest number of plies until the man is crowned
+_BLOCKED_MEN = {Color.WHITE: (20, 12), Color.BLACK: (13, 21)}  # First Position: the winner's man and the loser's man
 
 
 class Trade(NamedTuple):
-    """Pieces that the side to move gives and takes at the beginning of a line, without a pause for the opponent."""
+    """Numbers of pieces that the side to move loses and captures in the captures that begin a line."""
 
     given: int
     taken: int
 
 
 def trade_of(moves: Sequence[Move]) -> Trade:
-    """What is given and taken until the opponent need not capture any more.
+    """Counts captured pieces until the opponent's reply is not a capture.
 
     Args:
-        moves: of a line, the first by the side whose trade it is.
+        moves: moves of a line; the first is made by the side whose trade is counted.
     """
     given = taken = 0
     for place, (move, reply) in enumerate(pairwise((*moves, Move(0, 0)))):
@@ -40,7 +40,7 @@ def trade_of(moves: Sequence[Move]) -> Trade:
 
 
 def theme_of(board: Board, moves: Sequence[Move], goal: Goal) -> Theme:
-    """The theme of a puzzle that starts at ``board`` and goes on with ``moves``, the first being the only right one."""
+    """The theme of a puzzle with position ``board`` and line ``moves``; the first move is the only right one."""
     pieces = board.piece_map()
     own = [square for square, (color, _) in pieces.items() if color is board.turn]
     if _is_first_position(board) and goal is Goal.WIN:
@@ -59,7 +59,8 @@ def theme_of(board: Board, moves: Sequence[Move], goal: Goal) -> Theme:
 
 
 def _is_first_position(board: Board) -> bool:
-    """A king and a man each, the men two rows apart at the edge, that of the side to move keeping the other back."""
+    """Whether this is the First Position: two kings, and two men on ``_BLOCKED_MEN``, where the man of the side to move
+    stops the other."""
     pieces = board.piece_map()
     mine, others = _BLOCKED_MEN[board.turn]
     men = {square: color for square, (color, king) in pieces.items() if not king}
@@ -67,7 +68,7 @@ def _is_first_position(board: Board) -> bool:
 
 
 def _crowns(board: Board, moves: Sequence[Move]) -> bool:
-    """Whether the side to move, without a king so far, gets one."""
+    """Whether the side to move has no king yet and gets one by ``moves``."""
     after, color = board.copy(), board.turn
     if (color, True) in board.piece_map().values():
         return False
@@ -77,7 +78,7 @@ def _crowns(board: Board, moves: Sequence[Move]) -> bool:
 
 
 def _gets_the_move(board: Board, moves: Sequence[Move]) -> bool:
-    """Whether the side to move has the move (the opposition) once what is exchanged at once is off the board."""
+    """Whether the side to move has *the move* (the opposition) after its first move and the captures that follow."""
     after = board.copy()
     for place, move in enumerate(moves):
         if place % 2 == 0 and place > 0 and not move.captured:

@@ -1,1 +1,1 @@
-"""Why a move is bad: reasons in plain English, each confirmed by a search or by exact tables."""
+"""Why a move is bad: reasons in plain English, each confirmed by a search, by exact tables, or by the expected play."""

@@ -7,16 +7,16 @@ from ..players.evaluation import LEAST_WIN
 from .fault import Fault, behind
 from .material import KING, MAN, MaterialSearch, Prospect
 
-_MOST = 12 * KING  # that can be won without winning the game
-_DECIDED = 4 * _MOST  # a game that is won or lost, however long it takes
+_MOST = 12 * KING  # largest material score of a game that is not decided
+_DECIDED = 4 * _MOST  # score of a won game, however many plies it takes
 
 
 class Gap(NamedTuple):
-    """What the played move is worse by, for every depth from ``played.depth`` on.
+    """A difference in material between two moves that every depth from ``played.depth`` on shows.
 
     Attributes:
-        played, better: prospects of the opponent after the move played and after the better one, with the same depth.
-        refutation, continuation: the moves that lead to them.
+        played, better: prospects of the opponent after the played move and after the better one, at the same depth.
+        refutation, continuation: moves that lead to ``played`` and to ``better``.
     """
 
     played: Prospect
@@ -26,9 +26,9 @@ class Gap(NamedTuple):
 
 
 def gap_of(search: MaterialSearch, fault: Fault) -> Gap | None:
-    """The difference that lasts to the last depth searched, at the least depth that shows it; None if there is none.
+    """The difference that lasts up to the last depth searched, at the smallest depth that shows it; else None.
 
-    Two depths at least have to show it: with a single one a recapture may lie beyond the horizon.
+    At least two depths must show it: with a single one, a recapture may be beyond the horizon.
     """
     after, instead = behind(fault.board, fault.move), behind(fault.board, fault.better)
     if not after.legal_moves or not instead.legal_moves:
@@ -46,9 +46,10 @@ def gap_of(search: MaterialSearch, fault: Fault) -> Gap | None:
 
 
 def _first_lasting(gaps: list[int]) -> int | None:
-    """The first of the gaps from which on all are worth as many pieces as the last two; None if the last are nothing.
+    """Index of the first gap that lasts; None if one of the last two gaps is not above 0.
 
-    A gap of less than a man counts as it is, and a game that is decided as a man, so that the first loss is told.
+    From this gap on all are as large as the smaller of the last two, in whole men, and the gap itself is not larger. A
+    gap of less than a man counts in full. A decided game counts as one man, so that the reason names the first loss.
     """
     if len(gaps) < 2 or (lasting := min(gaps[-2:])) <= 0:
         return None
@@ -60,7 +61,7 @@ def _first_lasting(gaps: list[int]) -> int | None:
 
 
 def _paired(played: list[Prospect], better: list[Prospect]) -> list[tuple[Prospect, Prospect]]:
-    """Prospects of the same depths; a decided game stays decided with every greater depth."""
+    """Pairs of prospects of the same depth; the last prospect of a decided game is repeated for greater depths."""
     depth = max(len(played), len(better))
     for found in (played, better):
         if abs(found[-1].score) <= LEAST_WIN:
@@ -75,7 +76,7 @@ def _score(prospect: Prospect) -> int:
 
 
 def _favoured(search: MaterialSearch, after: Board, played: Prospect, reply: tuple[Move, ...]) -> tuple[Move, ...]:
-    """A line that begins with the expected reply, if that refutes the move as well; else ()."""
+    """A line that begins with the expected reply, if this reply has the same score as ``played``; else ()."""
     if not reply or played.depth < 2 or abs(played.score) > LEAST_WIN:
         return ()
     replied = behind(after, reply[0])

@@ -1,4 +1,4 @@
-"""Men that become kings behind one move and not behind another."""
+"""Reasons about men that become kings after one move but not after another."""
 
 from ..board import Move
 from ..fen import Color
@@ -11,10 +11,11 @@ _BACK_ROW = {Color.BLACK: range(1, 5), Color.WHITE: range(29, 33)}
 
 
 def crowning_reason(fault: Fault, reply: tuple[Move, ...], better: tuple[Move, ...], proof: Proof) -> Reason | None:
-    """A king that the opponent gets, or that is not got; None if both sides get as many with either move.
+    """A king that the opponent gets, or that the side that moved misses, only with the played move; else None.
 
     Args:
-        reply: play after the move, better: with the better one, which is its first.
+        reply: play after the played move.
+        better: play with the better move, beginning with it.
     """
     board, name = fault.board, fault.board.pdn(fault.move)
     played, keeps = follow(board, (fault.move, *reply), board.turn), follow(board, better, board.turn)

@@ -1,4 +1,4 @@
-"""Reasons that exact tables prove: what an ending was worth before a move, and what it is worth after it."""
+"""Reasons that exact tables prove: the value of an ending before a move and after it."""
 
 from collections.abc import Callable
 
@@ -10,15 +10,16 @@ from .shut_in import shut_in_reason
 from .words import becomes, ending, pdn_line, value_word
 
 _DOUBLE_CORNERS = ({1, 5}, {28, 32})
-_FEW = 10  # pieces at most: with more the move changes hands too often
+_FEW = 10  # largest number of pieces: with more, the move (the opposition) changes sides too often
 Known = Callable[[Board], int | None]
 
 
 class Change:
-    """What tables know of a fault: the values of the positions behind both moves, for the side that moved.
+    """The tables' values of the positions after the better and after the played move, for the side that moved.
 
     Attributes:
-        before, after: 1 win, 0 draw, -1 loss; None where the tables end.
+        before: value with the better move: 1 win, 0 draw, -1 loss; None where the tables do not reach.
+        after: value with the played move.
     """
 
     def __init__(self, fault: Fault, known: Known) -> None:
@@ -26,7 +27,7 @@ class Change:
 
     @property
     def text(self) -> str:
-        """``A won ending becomes a draw.``; "" where that is not known."""
+        """`` By the tables a won ending becomes a draw.``; "" where the value is unknown or does not get worse."""
         if self.before is None or self.after is None or self.after >= self.before:
             return ""
         return f" By the tables {becomes(self.before, self.after)}."
@@ -40,7 +41,7 @@ def _value(board: Board, known: Known) -> int | None:
 
 
 def ending_reason(fault: Fault, change: Change) -> Reason | None:
-    """What the tables prove; None where they end, or the values are the same."""
+    """A reason that the tables prove; None where they do not reach, or the value does not get worse."""
     if not change.text or change.before is None or change.after is None:
         return None
     board, color = fault.board, fault.board.turn
@@ -61,7 +62,7 @@ def ending_reason(fault: Fault, change: Change) -> Reason | None:
 
 
 def _corner_reason(fault: Fault, change: Change) -> Reason | None:
-    """A king that leaves the double corner, where that loses a draw."""
+    """A king leaves the double corner, which loses a drawn ending; else None."""
     board, move = fault.board, fault.move
     if change.before != 0 or not board.piece_map()[move.start][1]:
         return None
@@ -72,9 +73,9 @@ def _corner_reason(fault: Fault, change: Change) -> Reason | None:
 
 
 def opposition_reason(fault: Fault, proof: Proof) -> Reason | None:
-    """The move (opposition) that is lost by an exchange or by not making one; None where it is not.
+    """The move (the opposition) is lost by an exchange, or by not making one; else None.
 
-    Quiet moves never change who has it. It counts where both sides have as many pieces, and few.
+    Quiet moves never change which side has it. It matters when both sides have the same number of pieces, and few.
     """
     board, color = fault.board, fault.board.turn
     ends = [_settled(board, line) for line in ((fault.better, *fault.line[1:]), (fault.move, *fault.reply))]
@@ -96,7 +97,7 @@ def _exchanges(board: Board, line: tuple[Move, ...]) -> bool:
 
 
 def _settled(board: Board, line: tuple[Move, ...]) -> Board:
-    """The position after the first move of a line and what is captured right behind it."""
+    """The position after the first move of a line and the captures that directly follow it."""
     after = Board(board.fen())
     for place, move in enumerate(line):
         if place and not move.captured:

@@ -1,4 +1,4 @@
-"""Reasons that the expected play shows, where nothing is forced within reach: what it comes to is looked at."""
+"""Reasons that only the expected play shows: it is followed to its end where no search finds forced play."""
 
 from ..board import Board, Move
 from ..fen import Color
@@ -14,14 +14,14 @@ Line = tuple[Move, ...]
 
 
 def expected_reason(fault: Fault, search: MaterialSearch, known: Known) -> Reason | None:
-    """What is lost or missed in the expected play; None where both lines come to the same, or are not known."""
+    """What is lost or missed in the expected play; None if both lines have the same result or one is unknown."""
     if not fault.reply or not fault.line:
         return None
     return _of_tables(fault, known) or _of_pieces(fault, search)
 
 
 def _of_tables(fault: Fault, known: Known) -> Reason | None:
-    """An ending that the tables know and that the expected play reaches, worse than that of the other line."""
+    """The expected play reaches an ending in the tables that is worse than the one of the better line; else None."""
     board, color = fault.board, fault.board.turn
     after = behind(board, fault.move)
     reached, other = _first_known(after, fault.reply, color, known), _first_known(board, fault.line, color, known)
@@ -35,7 +35,7 @@ def _of_tables(fault: Fault, known: Known) -> Reason | None:
 
 
 def _first_known(board: Board, line: Line, color: Color, known: Known) -> tuple[int, int] | None:
-    """After how many plies of a line the tables know the position, and its value for ``color``; None if never."""
+    """(plies, value) of the first position of a line that the tables know; the value is for ``color``. Else None."""
     after = Board(board.fen())
     for move in line:
         after.push(move)
@@ -46,7 +46,7 @@ def _first_known(board: Board, line: Line, color: Color, known: Known) -> tuple[
 
 
 def _of_pieces(fault: Fault, search: MaterialSearch) -> Reason | None:
-    """Pieces that the expected play costs, or the better one brings, or a man that is crowned."""
+    """The expected play loses pieces, misses a gain of the better line, or lets a man be crowned; else None."""
     board, color, name = fault.board, fault.board.turn, fault.board.pdn(fault.move)
     after = behind(board, fault.move)
     reply, better = _to_the_end(search, after, fault.reply), _to_the_end(search, board, fault.line)
@@ -69,7 +69,7 @@ def _of_pieces(fault: Fault, search: MaterialSearch) -> Reason | None:
 
 
 def _to_the_end(search: MaterialSearch, board: Board, line: Line) -> Line:
-    """A line with what can be forced behind its end."""
+    """A line, continued by the forced play that a search of material finds after its end."""
     end = behind(board, *line)
     if not end.legal_moves:
         return line

@@ -1,4 +1,4 @@
-"""Why a move is bad: the first reason that can be confirmed, the surest kind of proof first."""
+"""Finds why a move is bad: the first reason that can be confirmed, trying the most reliable kind of proof first."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,13 +17,14 @@ _LONGER = 8
 
 
 class Explainer:
-    """Finds reasons; not for several threads at once.
+    """Finds reasons; not thread-safe.
 
     Args:
-        known: the value of a position for its side to move, 1 win, 0 draw, -1 loss, where tables have it; else None.
-        nodes: of each search for forced play; where that finds nothing, one of ``_LONGER`` times as many follows.
-        depth: plies that they look at most.
-        check: called often; what it raises comes out of ``explain``.
+        known: function that returns the tables' value of a position for its side to move: 1 win, 0 draw, -1 loss, None
+            if unknown.
+        nodes: nodes of each search for forced play; if it finds nothing, one with ``_LONGER`` times as many follows.
+        depth: largest depth of these searches in plies.
+        check: called often; ``explain`` passes its exceptions on.
     """
 
     def __init__(
@@ -37,7 +38,7 @@ class Explainer:
         self._search, self._longer = (MaterialSearch(most, depth, check) for most in (nodes, _LONGER * nodes))
 
     def explain(self, fault: Fault) -> Reason | None:
-        """The reason; None if none can be confirmed."""
+        """The reason why the move is bad; None if none can be confirmed."""
         if not behind(fault.board, fault.better).legal_moves:
             return missed_win(fault, (fault.better,))
         change = Change(fault, self._known)

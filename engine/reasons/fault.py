@@ -1,4 +1,4 @@
-"""What is known of a move that gave something away."""
+"""A move that gave something away, with what is known about it."""
 
 from typing import NamedTuple
 
@@ -6,14 +6,14 @@ from ..board import Board, Move
 
 
 class Fault(NamedTuple):
-    """A move, and what whoever judged it knows.
+    """A bad move, with the evaluation that found it.
 
     Attributes:
-        board: before the move.
-        move, better: the move played and the one to be preferred.
-        before, after: expected scores, 0 to 1, of the side that moved: with the better move, and with this one.
-        line: expected play with the better move, beginning with it; () where it is not known.
-        reply: expected play after the move; () where it is not known.
+        board: position before the move.
+        move, better: the played move and the better one.
+        before, after: expected scores (0 to 1) of the side that moved: with the better move, and with the played one.
+        line: expected play with the better move, beginning with it; () if unknown.
+        reply: expected play after the played move; () if unknown.
     """
 
     board: Board
@@ -30,7 +30,7 @@ class Fault(NamedTuple):
 
 
 def behind(board: Board, *moves: Move) -> Board:
-    """A position after some moves, without the moves that led to it."""
+    """The position after some moves, as a board without a history."""
     after = Board(board.fen())
     for move in moves:
         after.push(move)

@@ -1,4 +1,4 @@
-"""What happens to the pieces on the way of a line."""
+"""Follows the pieces through a line of moves: losses and crownings."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from .material import balance_of
 
 
 class Crowning(NamedTuple):
-    """A man that becomes a king: where it stood when the line began, where it is crowned, and by which ply (from 1)."""
+    """A man becomes a king: its square when the line begins, the square where it is crowned, and the ply (from 1)."""
 
     start: int
     end: int
@@ -17,12 +17,12 @@ class Crowning(NamedTuple):
 
 
 class Course(NamedTuple):
-    """Of a line, seen by one side.
+    """Result of a line, seen by one side.
 
     Attributes:
-        end: the position after it.
-        men, kings: that the side has lost, less those it has taken.
-        crownings, others: of the side and of its opponent.
+        end: position after the line.
+        men, kings: numbers that the side has lost minus those it has captured.
+        crownings, others: crownings of the side and of its opponent.
     """
 
     end: Board
@@ -37,7 +37,7 @@ class Course(NamedTuple):
 
 
 def follow(board: Board, moves: Sequence[Move], color: Color) -> Course:
-    """Plays a line."""
+    """Plays a line and returns its result, seen by ``color``."""
     after = Board(board.fen())
     origins = {square: square for square in after.piece_map()}
     lost = [0, 0]  # men, kings
@@ -56,9 +56,9 @@ def follow(board: Board, moves: Sequence[Move], color: Color) -> Course:
 
 
 def until_won(board: Board, line: tuple[Move, ...], winner: Color, least: int = 1) -> tuple[Move, ...] | None:
-    """A line as far as ``winner`` has won so many pieces and keeps them to the end of it; None if it never has.
+    """The beginning of a line, up to where ``winner`` has won ``least`` pieces and keeps them to the line's end.
 
-    Positions in which somebody must capture do not count.
+    None if it never has. Positions in which the side to move must capture do not count.
     """
     after, start = Board(board.fen()), balance_of(board, winner).pieces
     quiet: list[tuple[int, int]] = []  # plies, pieces won

@@ -1,4 +1,4 @@
-"""Reasons that a search of material proves: what a move loses or misses by force, and how."""
+"""Reasons that a search of material proves: what a move loses or misses by force, and by which moves."""
 
 import numpy as np
 
@@ -18,7 +18,7 @@ Line = tuple[Move, ...]
 
 
 def forced_reason(fault: Fault, gap: Gap) -> Reason | None:
-    """What the gap between two moves comes from; None where it is of no kind that can be told."""
+    """The reason for a gap between two moves; None if there are no words for this kind of gap."""
     color, name = fault.board.turn, fault.board.pdn(fault.move)
     after, better = behind(fault.board, fault.move), (fault.better, *gap.continuation)
     if gap.played.score > LEAST_WIN:
@@ -46,7 +46,7 @@ def _lost_game(after: Board, line: Line, name: str) -> Reason:
 
 
 def missed_win(fault: Fault, line: Line) -> Reason:
-    """A line, to be played instead, at whose end the opponent cannot move."""
+    """The reason that the played move misses a win: at the end of ``line`` the opponent cannot move."""
     loser, name = fault.board.turn.other, fault.board.pdn(fault.move)
     left = follow(fault.board, line, loser).end.piece_map()
     squares = tuple(square for square, (owner, _) in left.items() if owner is loser)
@@ -56,15 +56,16 @@ def missed_win(fault: Fault, line: Line) -> Reason:
 
 
 def _loss(after: Board, line: Line, lost: int, spared: int, name: str) -> Reason:
-    """What the opponent takes: by a capture, an exchange or a shot that begins at once, by an attack, or later.
+    """The opponent wins pieces: by a capture, an exchange or a shot that begins at once, by an attack, or later.
 
     Args:
-        lost: pieces that the line costs. spared: so many would be lost with the better move, too.
+        lost: number of pieces that the line loses.
+        spared: number of pieces that are lost with the better move, too.
     """
     first, trade = line[0], trade_of(line)
     at_once = trade.taken - trade.given
     if at_once <= max(0, spared):
-        at_once = 0  # not what makes the difference
+        at_once = 0  # the better move loses as many at once
     line = until_won(after, line, after.turn, at_once or lost) or line
     loses, shown = follow(after, line, after.turn.other), pdn_line(after, line)
     what, squares = net_pieces(loses.men, loses.kings), (first.start, first.end)
@@ -81,7 +82,7 @@ def _loss(after: Board, line: Line, lost: int, spared: int, name: str) -> Reason
 
 
 def _attacked(after: Board, line: Line) -> tuple[int, ...]:
-    """Pieces that the first move of a line begins to attack and the third takes without return; () if it does not."""
+    """Squares of pieces that the first move of a line attacks and the third captures without loss; else ()."""
     if len(line) < 3 or line[0].captured or line[1].captured or not line[2].captured:
         return ()
     threatens = _passed(behind(after, line[0])).legal_moves
@@ -114,7 +115,7 @@ def _missed_gain(fault: Fault, line: Line, keeps: Course, name: str) -> Reason:
 
 
 def _of_kings(fault: Fault, line: Line, better: Line, keeps: Course) -> Reason | None:
-    """A king given for a man, or not won for one."""
+    """A king is lost for a man, or a king could be won for a man; else None."""
     board, name, after = fault.board, fault.board.pdn(fault.move), behind(fault.board, fault.move)
     if line and follow(after, line, board.turn).kings > 0:
         text = f"{name} loses a king for a man: {pdn_line(after, line)}."

@@ -1,7 +1,7 @@
-"""What can be won or saved by force, counted in pieces alone: a search that looks at nothing else.
+"""A search that counts only material: what can be won or saved by force.
 
-A leaf is a position in which nobody must capture (``alphabeta_kernels``), so what is counted there stays on the board
-for a move at least. A man counts 2, a king 3.
+A leaf is a position in which the side to move need not capture (``alphabeta_kernels``), so the pieces counted there
+stay on the board for at least one move. A man counts 2, a king 3.
 """
 
 from collections.abc import Callable
@@ -16,14 +16,14 @@ from ..players.alphabeta import MAX_DEPTH, AlphaBetaPlayer
 from ..players.alphabeta_kernels import search_with
 from ..players.evaluation import LEAST_WIN
 
-NODES = 100_000  # of a search
+NODES = 100_000  # nodes of a search
 MAN, KING = 2, 3
 _TABLE_SLOTS = 1 << 17  # 6 MiB
-_MOST_JOINED = 8  # searches that a line is put together from
+_MOST_JOINED = 8  # most searches whose lines are joined to one
 
 
 class Balance(NamedTuple):
-    """What a side has more than the other: pieces, and kings among them."""
+    """Difference in material between two sides: all pieces, and kings among them."""
 
     pieces: int
     kings: int
@@ -37,7 +37,7 @@ class Balance(NamedTuple):
 
 
 def balance_of(board: Board, color: Color) -> Balance:
-    """What ``color`` has more than the other side."""
+    """The material of ``color`` minus that of the other side."""
     pieces = kings = 0
     for owner, king in board.piece_map().values():
         sign = 1 if owner is color else -1
@@ -46,9 +46,10 @@ def balance_of(board: Board, color: Color) -> Balance:
 
 
 class Prospect(NamedTuple):
-    """What a search to ``depth`` plies has found: the score for the side to move, in the units of ``Balance.score``.
+    """Result of a search to ``depth`` plies.
 
-    ``line`` is how it comes about, as far as the search remembers. A score beyond ``LEAST_WIN`` is a game won.
+    ``score`` is for the side to move, in the units of ``Balance.score``; above ``LEAST_WIN`` the game is won. ``line``
+    leads to it, as far as the transposition table has it.
     """
 
     depth: int
@@ -66,20 +67,22 @@ def _judge(line, now, _):
 
 @njit(inline="always")
 def _rate(state, ply, _):
-    """Leaves the moves in their order."""
+    """Changes nothing."""
 
 
 @njit(cache=True, nogil=True)
 def search_material(state, budget):
-    """``alphabeta_kernels.search_nodes`` that counts pieces."""
+    """``alphabeta_kernels.search_nodes`` with material as the evaluation."""
     return search_with(state, budget, _judge, _rate, 0)
 
 
 class MaterialSearch:
-    """Looks as deep as ``nodes`` allow, and at most ``depth`` plies, forced ones and captures not counted.
+    """Searches with iterative deepening, up to a number of nodes and a depth.
 
     Args:
-        check: called every millisecond or so; what it raises ends the search.
+        nodes: number of nodes after which a search stops; depth 1 is always finished.
+        depth: largest depth in plies, without forced replies and captures.
+        check: called about every millisecond; an exception ends the search.
     """
 
     def __init__(self, nodes: int = NODES, depth: int = MAX_DEPTH, check: Callable[[], None] = lambda: None) -> None:
@@ -87,7 +90,7 @@ class MaterialSearch:
         self._player = AlphaBetaPlayer(MAX_DEPTH, table_slots=_TABLE_SLOTS, search=search_material, name="material")
 
     def prospects(self, board: Board, depth: int | None = None) -> list[Prospect]:
-        """What is found with every depth from 1 on, up to ``depth`` (the usual one) or to the end of a decided game.
+        """Results of the depths 1, 2, ..., up to ``depth`` (None: the usual one), or until the game is decided.
 
         Raises:
             PlayerError: there is no legal move.
@@ -105,7 +108,7 @@ class MaterialSearch:
         return found
 
     def line(self, board: Board, prospect: Prospect) -> tuple[Move, ...] | None:
-        """The moves that lead to a prospect's score, until it is on the board; None if the search cannot tell them."""
+        """Moves from ``board`` to a position that ``shows`` the prospect's score; None if they cannot be found."""
         after, rest = Board(board.fen()), prospect.line
         for _ in range(_MOST_JOINED):
             for move in rest:
@@ -121,7 +124,8 @@ class MaterialSearch:
 
 
 def shows(board: Board, color: Color, score: int) -> bool:
-    """Whether a score of ``color`` is on the board: nobody must capture and it has as much, or the game is over."""
+    """Whether the board has the score ``score`` for ``color``: by its material if the side to move need not capture, or
+    because the game is over."""
     moves = board.legal_moves
     if abs(score) > LEAST_WIN:
         return not moves and (board.turn is color) == (score < 0)

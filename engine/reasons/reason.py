@@ -1,4 +1,4 @@
-"""What a reason is."""
+"""The data of a reason why a move is bad."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,7 +7,7 @@ from ..board import Move
 
 
 class Kind(StrEnum):
-    """What was given away, and how."""
+    """What a move gives away, and how."""
 
     SHOT = "shot"
     CAPTURE = "capture"
@@ -30,7 +30,7 @@ class Kind(StrEnum):
 
 
 class Proof(StrEnum):
-    """What confirms a reason: a search of everything that can be answered, exact tables, or the expected play alone."""
+    """What confirms a reason: a search of all replies, exact tables, or only the expected play."""
 
     SEARCH = "search"
     TABLES = "tables"
@@ -42,9 +42,9 @@ class Reason:
     """Why a move is bad.
 
     Attributes:
-        text: a sentence or two.
-        squares: PDN numbers of the pieces it is about.
-        line: moves that show it: after the move played, or, if ``instead``, in its place.
+        text: one or two sentences.
+        squares: PDN numbers of the squares to highlight.
+        line: moves that show the reason: after the played move or, if ``instead``, in its place.
     """
 
     kind: Kind

@@ -1,4 +1,4 @@
-"""Kings that are shut in: they cannot move without being taken."""
+"""Reasons about kings that are shut in: they cannot move without being captured."""
 
 from ..board import Board, Move
 from ..fen import Color
@@ -6,11 +6,11 @@ from .fault import Fault, behind
 from .reason import Kind, Proof, Reason
 from .words import pieces_on
 
-_LEAST_TURNS = 2  # that a king is shut in for
+_LEAST_TURNS = 2  # fewest turns for which a king must be shut in
 
 
 def shut_in_reason(fault: Fault, proof: Proof) -> Reason | None:
-    """Kings that are shut in as long as the expected play is known, more than with the better move; else None."""
+    """More kings are shut in, throughout the expected play, than with the better move; else None."""
     board = fault.board
     after = behind(board, fault.move)
     shut = _shut_in(after, fault.reply, board.turn)
@@ -23,7 +23,7 @@ def shut_in_reason(fault: Fault, proof: Proof) -> Reason | None:
 
 
 def _shut_in(board: Board, line: tuple[Move, ...], color: Color) -> set[int] | None:
-    """Squares of kings of ``color`` that stay in their places and cannot move safely; None for too short a line."""
+    """Squares of kings of ``color`` that cannot move safely during the whole line; None if the line is too short."""
     after, found = Board(board.fen()), list[set[int]]()
     for move in (None, *line):
         if move is not None:

@@ -6,13 +6,13 @@ from ..board import Board, Move
 from ..fen import Color
 
 _NUMBERS = "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"
-_SHOWN = 12  # plies of a line
+_SHOWN = 12  # plies of a line that are shown
 _VALUES = {1: "won", 0: "drawn", -1: "lost"}
 _RESULTS = {0: "a draw", -1: "a loss"}
 
 
 def pdn_line(board: Board, moves: Sequence[Move]) -> str:
-    """The moves that follow a position, in PDN; a long line is cut."""
+    """Moves from a position in PDN; cut after ``_SHOWN`` plies."""
     after, texts = Board(board.fen()), []
     for move in moves[:_SHOWN]:
         texts.append(after.pdn(move))
@@ -28,7 +28,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def net_pieces(men: int, kings: int) -> str:
-    """What a side has lost, when so many men and kings more went than came: ``two men``, ``a king``, ``a piece``."""
+    """A net loss of men and kings in words: ``two men``, ``a king``, ``a piece``."""
     if kings == 0:
         return counted(men, "man")
     return counted(kings, "king") if men == 0 else counted(men + kings, "piece")
@@ -45,7 +45,7 @@ def pieces_on(board: Board, squares: Sequence[int]) -> str:
 
 
 def ending(board: Board, color: Color) -> str:
-    """The material, that of ``color`` first: ``two kings and a man against three kings``."""
+    """The material of both sides, that of ``color`` first: ``two kings and a man against three kings``."""
     return f"{_side(board, color)} against {_side(board, color.other)}"
 
 
@@ -56,10 +56,10 @@ def _side(board: Board, color: Color) -> str:
 
 
 def value_word(value: int) -> str:
-    """Of an ending: ``won``, ``drawn`` or ``lost``."""
+    """The value of an ending as a word: ``won``, ``drawn`` or ``lost``."""
     return _VALUES[value]
 
 
 def becomes(before: int, after: int) -> str:
-    """What tables say of a mistake: ``a won ending becomes a draw``."""
+    """The change of an ending's value in words: ``a won ending becomes a draw``."""
     return f"a {_VALUES[before]} ending becomes {_RESULTS[after]}"

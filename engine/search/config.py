@@ -1,4 +1,4 @@
-"""Settings of the search, each beside the value its source published."""
+"""Settings of the search, with values that other programs have published."""
 
 from typing import Literal
 
@@ -26,54 +26,55 @@ class SearchConfig(BaseModel):
         1.0,
         gt=0,
         le=10,
-        description="of the network's move probabilities; above 1 unlikely moves are tried sooner (lc0: 1.36)",
+        description="temperature of the network's priors; above 1 unlikely moves are tried sooner (lc0: 1.36)",
     )
     shot_prior: float = Field(
         0.0,
         ge=0,
         le=0.9,
-        description="least probability of a sacrifice that wins material by force; 0: they are not looked for",
+        description="smallest prior of a sacrifice that wins material by force; 0: no search for sacrifices",
     )
     shot_visits: int = Field(
-        1, ge=1, le=10_000, description="visits of a position when sacrifices are looked for; it takes some µs"
+        1, ge=1, le=10_000, description="visits after which sacrifices are searched in a position; takes some µs"
     )
     draw_value: float = Field(
         0.0,
         ge=-1,
         le=1,
-        description="contempt: what a draw is worth to the searcher; -1 is a loss",
+        description="contempt: value of a draw for the searching side; -1 is a loss",
     )
     contempt_lead: float = Field(
         0.0,
         ge=0,
         le=1,
-        description="how far ahead, in wins minus losses, the searcher shuns draws with its whole contempt; level or "
-        "behind it does not; 0: it always does",
+        description="value (wins minus losses) from which on the searching side has its full contempt; level or behind "
+        "it has none; 0: always full",
     )
     dirichlet_scale: float = Field(
         10.0, gt=0, le=100, description="dirichlet_alpha = scale / legal moves (AlphaZero: 0.3 at about 35 moves)"
     )
-    noise_fraction: float = Field(0.25, ge=0, le=1, description="share of Dirichlet noise in the root prior")
-    temperature: float = Field(1.0, ge=0, le=10, description="of the draw among visit counts; 0 plays the best")
-    temperature_plies: int = Field(30, ge=0, le=1000, description="plies drawn with ``temperature``")
-    final_temperature: float = Field(0.0, ge=0, le=10, description="temperature afterwards")
+    noise_fraction: float = Field(0.25, ge=0, le=1, description="fraction of Dirichlet noise in the root priors")
+    temperature: float = Field(
+        1.0, ge=0, le=10, description="temperature for drawing a move by visit counts; 0 plays the best move"
+    )
+    temperature_plies: int = Field(30, ge=0, le=1000, description="plies of a game that use ``temperature``")
+    final_temperature: float = Field(0.0, ge=0, le=10, description="temperature after ``temperature_plies``")
     oracle: Literal["off", "tablebase"] = Field(
-        "off", description="what decides leaves of few pieces without an evaluation; it is handed to the search"
+        "off", description="what gives exact values of leaves with few pieces, in place of an evaluation"
     )
     leaves_in_flight: int = Field(
         1,
         ge=1,
         le=MOST_IN_FLIGHT,
-        description="leaves of one tree that wait for their evaluation at the same time; beyond 8 one for every "
-        "32 visits of the root",
+        description="most leaves of one tree that wait for their evaluation at the same time; more than 8 only with "
+        "32 visits of the root for each",
     )
     virtual_loss: float = Field(
-        0.0, ge=0, le=2, description="how far below a node's mean a leaf in flight counts; with 0 it counts as the mean"
+        0.0, ge=0, le=2, description="a leaf in flight counts as its node's mean value minus this"
     )
     transpositions: bool = Field(
         False,
-        description="positions after a capture or a man's move that are reached on several ways share what was found "
-        "below them",
+        description="share results between nodes with the same position, if it follows a capture or a move of a man",
     )
     reuse_tree: bool = Field(True, description="keep the subtree of the move played")
 
@@ -82,7 +83,7 @@ class SearchConfig(BaseModel):
         return self.temperature if ply < self.temperature_plies else self.final_temperature
 
     def impartial(self) -> "SearchConfig":
-        """The same without contempt, for a search that is to find the best move of either side."""
+        """The same settings without contempt, for a search that should find the best moves of both sides."""
         return self.model_copy(update={"draw_value": 0.0})
 
 
@@ -96,7 +97,7 @@ BOARD_SEARCH = SearchConfig(
     contempt_lead=0.1,
     transpositions=True,
 )
-"""The search of a network at the board: in games, matches and (``impartial``) analysis.
+"""Settings of a network's search in games, matches and (``impartial``) analysis.
 
-Leaves in flight make it several times as fast; how all this was chosen is told in ``checkpoints/TRAINING.md``.
+Leaves in flight make it several times as fast. ``checkpoints/TRAINING.md`` tells how the values were chosen.
 """

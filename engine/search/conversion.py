@@ -1,9 +1,9 @@
-"""The way from a won position to the next irreversible move that keeps the win, where tables give no distance.
+"""Finds the shortest way from a won position to the next irreversible move that keeps the win (the *conversion*).
 
-Between two captures or man moves only kings walk. The positions that they can walk through, the winner making no move
-that gives the win away, form a small graph; breadth-first search from the position at hand finds the nearest moves that
-convert, and ranks (plies to the conversion, the winner hurrying, the loser delaying) follow backwards from there, as in
-the retrograde analysis of whole tables. Ranks fall with every ply played, so a plan is never a circle.
+This is for tables without distances. Between two captures or moves of men, only kings move. The positions that can
+follow, while the winner keeps the win, form a small graph. A breadth-first search from the current position finds the
+nearest conversions. From these, retrograde analysis computes ranks: plies to the conversion, which the winner shortens
+and the loser delays. Ranks fall with every ply, so following them cannot lead in a circle.
 """
 
 import math
@@ -22,40 +22,40 @@ if TYPE_CHECKING:
     from .leaf_oracle import LeafOracle
 
 _MAX_REMEMBERED = 1_000_000
-_SECOND_TRY = 20_000  # positions of a plan where a larger one failed: the conversion may be near by now
-_CHUNK = 128  # positions expanded between two looks at the clock: one or two milliseconds
+_SECOND_TRY = 20_000  # limit of positions after a larger plan has failed: the conversion may be nearer by now
+_CHUNK = 128  # positions expanded between two checks of the clock: one or two milliseconds
 
 Words = tuple[int, int, int]
 Walkers = tuple[int, int, int, int]
 
 
 class ConversionPlanner:
-    """Plans conversions, and remembers the ranks of the positions on the way.
+    """Plans conversions, and stores the ranks of the positions on the way.
 
-    A plan that ran out of time is gone on with at the next position of the same men and numbers of kings.
+    A plan that ran out of time is continued at the next position with the same men and the same numbers of kings.
 
     Args:
-        oracle: exact; its distances are not used.
-        max_positions: a plan that needs more positions than this is given up.
+        oracle: exact tables; their distances are not used.
+        max_positions: largest number of positions of a plan; a plan that needs more is given up.
     """
 
     def __init__(self, oracle: "LeafOracle", max_positions: int = 400_000) -> None:
         self._oracle = oracle
         self._max_positions = max_positions
         self._ranks: dict[Words, int] = {}
-        self._given_up: set[Walkers] = set()  # too many positions
+        self._given_up: set[Walkers] = set()  # their plans needed too many positions
         self._unfinished: tuple[Walkers, _Graph] | None = None
 
     def ranks(self, root: np.ndarray, moves: np.ndarray, deadline: float = math.inf) -> np.ndarray:
-        """Plies to the conversion after each move of a won position.
+        """Plies from after each move of a won position to the conversion.
 
         Args:
-            root: uint32 [4], won for the side to move.
+            root: uint32 [4], position won for the side to move.
             moves: uint32 [n, 4], the positions after its moves, seen by the opponent.
-            deadline: by ``time.perf_counter``; the plan stops there.
+            deadline: time of ``time.perf_counter`` at which planning stops.
 
         Returns:
-            int16 [n]; -1 for moves that are not known to lead to one.
+            int16 [n]; -1 for moves that are not known to lead to a conversion.
         """
         found = self._remembered(moves)
         if found.max(initial=-1) < 0:
@@ -91,23 +91,23 @@ class ConversionPlanner:
 
 
 def _walkers(position: np.ndarray) -> Walkers:
-    """What stays the same between two irreversible moves: the men of both sides, and the numbers of their kings."""
+    """What does not change between two irreversible moves: the men of both sides and their numbers of kings."""
     own, opp, kings = (int(word) for word in position[:3])
     return own & ~kings, opp & ~kings, (own & kings).bit_count(), (opp & kings).bit_count()
 
 
 class _Arrays(NamedTuple):
-    """Positions reached so far, numbered breadth-first, and the reversible moves between them.
+    """Positions reached so far, numbered breadth-first, and the reversible moves (edges) between them.
 
     Attributes:
         sizes: int64 [2], numbers of positions and of edges.
         positions: uint32 [capacity, 3], seen by the side to move.
-        winner: bool [capacity]: the winner is to move.
+        winner: bool [capacity]: whether the winner is to move.
         ranks: int16 [capacity], -1: unknown.
-        lost_way: bool [capacity]: the loser has a way out that the oracle does not know as won.
-        first_edge: int64 [capacity + 1].
-        edges: int32 [capacity of edges], positions.
-        entries: int32 [a power of two], hash table of the positions; -1: free.
+        lost_way: bool [capacity]: whether the loser has a move after which the oracle does not give a win.
+        first_edge: int64 [capacity + 1], index of each position's first edge.
+        edges: int32 [capacity of edges], number of the position that each edge leads to.
+        entries: int32 [a power of two], hash table of the numbers of positions; -1: free.
     """
 
     sizes: np.ndarray
@@ -121,7 +121,7 @@ class _Arrays(NamedTuple):
 
 
 class _Graph:
-    """Grows ``_Arrays`` layer by layer from a root with the winner to move."""
+    """Grows ``_Arrays`` breadth-first from a root with the winner to move."""
 
     def __init__(self, root: np.ndarray, max_positions: int) -> None:
         self._max_positions = max_positions
@@ -142,17 +142,17 @@ class _Graph:
 
     @property
     def is_ranked(self) -> bool:
-        """Whether the root is."""
+        """Whether the rank of the root is known."""
         return bool(self._arrays.ranks[0] >= 0)
 
     def lost_positions(self) -> tuple[np.ndarray, np.ndarray]:
-        """Positions with the loser to move that are ranked, uint32 [n, 3], and their ranks, int16 [n]."""
+        """Positions with the loser to move and a known rank, uint32 [n, 3], and their ranks, int16 [n]."""
         size = self._arrays.sizes[0]
         lost = np.flatnonzero(~self._arrays.winner[:size] & (self._arrays.ranks[:size] >= 0))
         return self._arrays.positions[lost], self._arrays.ranks[lost]
 
     def grow(self, oracle: "LeafOracle", deadline: float) -> bool:
-        """Expands layers until the root is ranked, or there is nothing left or no room; False where time ran out."""
+        """Expands layers until the root is ranked or it cannot go on; returns False if time ran out."""
         while not self.is_ranked:
             while self._expanded < self._layer_end:
                 if time.perf_counter() >= deadline:
@@ -168,7 +168,7 @@ class _Graph:
         return True
 
     def _expand(self, oracle: "LeafOracle", end: int) -> bool:
-        """Gives positions up to ``end`` their edges; False if there is no room."""
+        """Adds the edges of positions up to ``end``; returns False if there would be too many positions."""
         children, counts = _children(self._arrays.positions, self._expanded, end, self._moves)
         if self._arrays.sizes[0] + len(children) > self._max_positions:
             return False
@@ -210,7 +210,7 @@ class _Graph:
 
 @njit(cache=True)
 def _slot_of(index, positions, own, opp, kings):
-    """Where a position stands in the hash table, or the free place for it."""
+    """Place of a position in the hash table ``index``, or the free place for it."""
     state = np.uint64(own) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(opp) * np.uint64(0xD1B54A32D192ED03)
     state = (state ^ (state >> np.uint64(32))) + np.uint64(kings) * np.uint64(0xA24BAED4963EE407)
     state = (state ^ (state >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
@@ -233,7 +233,11 @@ def _enter(index, positions, first, last):
 
 @njit(cache=True)
 def _children(positions, first, end, moves):
-    """All moves of positions: uint32 [m, 4], the last word 0 after an irreversible move, else 1; and their counts."""
+    """Positions after all moves of positions ``first`` to ``end - 1``, and the number of moves of each.
+
+    Returns:
+        uint32 [m, 4]: own, opp, kings seen by the side to move, and 0 after an irreversible move or 1; int64 [n].
+    """
     counts = np.zeros(end - first, np.int64)
     for i in range(first, end):
         counts[i - first] = generate(positions[i, 0], positions[i, 1], positions[i, 2], moves, DISTINCT)
@@ -250,7 +254,10 @@ def _children(positions, first, end, moves):
 
 @njit(cache=True)
 def _link(graph, first, end, winner_moves, children, counts, outcomes):
-    """Gives positions ``first`` to ``end`` of the graph (``_Arrays``) their edges."""
+    """Adds the edges of positions ``first`` to ``end - 1`` to the graph (``_Arrays``), and the positions they lead to.
+
+    ``children`` and ``counts`` are from ``_children``; ``outcomes``: the oracle's outcomes of ``children``.
+    """
     wanted = LOSS if winner_moves else WIN
     size, num_edges, n = graph.sizes[0], graph.sizes[1], 0
     for i in range(first, end):
@@ -282,7 +289,7 @@ def _link(graph, first, end, winner_moves, children, counts, outcomes):
 
 @njit(cache=True)
 def _solve(graph, expanded):
-    """Ranks all positions that can be ranked."""
+    """Computes the ranks of all positions below ``expanded`` that follow from known ones."""
     ranks = graph.ranks
     changed = True
     while changed:

@@ -1,4 +1,4 @@
-"""What the search asks for: a batch of positions in, policy and win/draw/loss logits out."""
+"""The interface of evaluators: a batch of positions in, policy and win/draw/loss logits out."""
 
 from typing import Protocol
 
@@ -9,7 +9,7 @@ class Evaluator(Protocol):
     """A network, or anything that stands in for one."""
 
     def evaluate(self, positions: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
-        """Judges positions.
+        """Evaluates positions.
 
         Args:
             positions: uint32 [N, 4]: own, opp, kings, reversible plies, seen by the side to move.

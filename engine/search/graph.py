@@ -1,20 +1,19 @@
-"""Positions that are reached on several ways share what was found below them.
+"""Transpositions: nodes with the same position share their children.
 
-A search by visits meets a third of its positions more than once at 1,000 simulations, and two thirds at 100,000. Where
-``SearchConfig.transpositions`` says so, a node whose position has been judged elsewhere in the tree becomes its *twin*:
-both have the same children, and with them priors, values and proofs (Czech et al. 2020, "Monte-Carlo Graph Search for
-AlphaZero"; KataGo's graph search). A node still has visits and a mean of its own, because visits tell how often *that
-move* was chosen:
+With 1,000 simulations, a tree search reaches a third of its positions more than once; with 100,000, two thirds. With
+``SearchConfig.transpositions``, a new node whose position has been evaluated elsewhere in the tree becomes the *twin*
+of that node: both have the same children, with their priors, values and proofs (Czech et al. 2020, "Monte-Carlo Graph
+Search for AlphaZero"; KataGo's graph search). Each twin has its own visits, which count how often its move was chosen:
 
-    the mean is that of the position: its evaluation and all visits of its children, also those by way of a twin
-    a node with fewer visits than its position needs no evaluation for the next one: the mean is known already
+    the mean value of a node is that of its position: the evaluation and all visits of the children, by any twin
+    a node with fewer visits than its position needs no new leaf for its next visit: the mean is known already
 
-Only positions right after a capture or a man's move are shared. Draws by repetition and the 80-ply rule look back no
-further than to such a move, so that what comes behind it is the same on every way, and no way leads back to it.
+Only positions right after a capture or a move of a man are shared. Draws by repetition and by 80 plies depend only on
+the moves since then. So everything below such a position is the same for all twins, and no path leads back to it.
 
-``table`` int32 [slots * size]: for every slot a hash table (open addressing) of the nodes that were judged, each as its
-index + 1, 0 where there is none; of size 0 where positions are not shared. It is small, because it is emptied at every
-move, and a position for which there is no room near its place is not shared.
+``table`` int32 [slots * size] is one hash table (open addressing) per slot of the nodes that were evaluated: index + 1
+of a node, or 0 for a free entry. Its size is 0 if positions are not shared. The tables are small because they are
+emptied at every move of the game. A position that finds no free entry near its hash is not shared.
 """
 
 import numpy as np
@@ -24,7 +23,7 @@ from ..outcomes import UNKNOWN
 from .tree import mark, same_position
 
 NO_NODE = -1
-_NODES_PER_ENTRY = 8  # the moves of a position, about; of their nodes only its own is entered
+_NODES_PER_ENTRY = 8  # a position has about 8 moves, and only nodes with children are entered
 _MOST_PROBES = 64
 
 
@@ -35,7 +34,7 @@ def table_size(nodes: int) -> int:
 
 @njit(cache=True, inline="always")
 def _place(node, size):
-    """Where to begin to look for a node's position (the finaliser of MurmurHash3 over its words)."""
+    """The first entry to probe for a node's position (finaliser of MurmurHash3 over its words)."""
     mixed = np.uint64(node.own) | np.uint64(node.opp) << np.uint64(32)
     mixed ^= mixed >> np.uint64(33)
     mixed *= np.uint64(0xFF51AFD7ED558CCD)
@@ -46,7 +45,7 @@ def _place(node, size):
 
 @njit(cache=True)
 def _entry(nodes, table, slots, g, index):
-    """Where the node's position stands in the table, or would stand; ``NO_NODE`` if there is no room for it."""
+    """Index in ``table`` of the entry for a node's position, which may be free; ``NO_NODE`` if there is no entry."""
     node, size = nodes[index], table.shape[0] // slots
     place = _place(node, size)
     for _ in range(_MOST_PROBES):
@@ -59,14 +58,14 @@ def _entry(nodes, table, slots, g, index):
 
 @njit(cache=True)
 def find_twin(nodes, table, slots, g, index):
-    """A node of the slot that has been judged and has the same position; ``NO_NODE`` if there is none."""
+    """A node of slot ``g`` in the table that has the same position as node ``index``; ``NO_NODE`` if there is none."""
     entry = _entry(nodes, table, slots, g, index)
     return np.int64(table[entry]) - 1 if entry != NO_NODE else np.int64(NO_NODE)
 
 
 @njit(cache=True)
 def enter(nodes, table, slots, g, index):
-    """Enters a node into the table, if it may be shared and its position is not there."""
+    """Enters a node into the table, if it may be shared and its position is not there yet."""
     node = nodes[index]
     if node.judged and node.reversible == 0 and node.num_children > 1:
         entry = _entry(nodes, table, slots, g, index)
@@ -76,7 +75,7 @@ def enter(nodes, table, slots, g, index):
 
 @njit(cache=True)
 def forget(table, slots, g):
-    """Empties the slot's table."""
+    """Empties the table of slot ``g``."""
     size = table.shape[0] // slots
     for place in range(g * size, (g + 1) * size):
         table[place] = 0
@@ -94,7 +93,7 @@ def share(nodes, index, twin):
 
 @njit(cache=True, inline="always")
 def position_visits(nodes, node):
-    """Visits of a node's position, on whatever way."""
+    """Visits of a node's position by all its twins: the evaluation and the visits of the children."""
     visits = np.int64(node.judged)
     for child in range(node.first_child, node.first_child + np.int32(node.num_children)):
         visits += nodes[child].visits
@@ -103,7 +102,7 @@ def position_visits(nodes, node):
 
 @njit(cache=True, inline="always")
 def refresh(nodes, node):
-    """Sets an open node's sums by its visits and the mean of its position."""
+    """Sets the sums of an unproven node to its visits times the mean of its position."""
     visits, value, draw = np.int64(node.judged), np.float32(0.0), np.float32(0.0)
     if node.judged:
         value, draw = node.raw_value, node.raw_draw
@@ -118,17 +117,18 @@ def refresh(nodes, node):
 
 @njit(cache=True)
 def backup_shared(nodes, paths, lane, depth, value, draw):
-    """``tree.backup`` where positions are shared: every mean on the path is made anew.
+    """``tree.backup`` for shared positions: recomputes the mean of every node on the path.
 
     Args:
-        value, draw: the evaluation of the path's end for its side to move; unused if that is proven or has children.
+        value, draw: evaluation of the path's last node for its side to move; only used if it is not proven and has no
+            children.
     """
     for i in range(depth, -1, -1):
         node = nodes[paths[lane, i]]
         node.visits += 1
         if node.proof != UNKNOWN:
             mark(node, node.proof, node.proof_plies)
-        elif i == depth and node.num_children == 0:  # there was no room for them
+        elif i == depth and node.num_children == 0:  # the arena was full
             node.value_sum -= value
             node.draw_sum += draw
         else:

@@ -1,10 +1,10 @@
 """Leaves of one tree that wait for their evaluation at the same time.
 
-Where a tree has several lanes, a waiting leaf counts as a visit of every node of its path already, with a value that is
-``virtual_loss`` below the node's own mean, so that the next leaf is another one (0: like "watch the unobserved" of Liu
-et al. 2020). The visit is taken back before the true one is backed up.
+If a tree has several lanes, a waiting leaf already counts as a visit of every node on its path, with a value of the
+node's mean minus ``virtual_loss``. So the next descent tends to reach another leaf (0: as "watch the unobserved" of Liu
+et al. 2020). This visit is removed before the real one is backed up.
 
-``pledges`` holds what a leaf has added to the values of its path's nodes.
+``pledges`` holds the values that each waiting leaf has added to the nodes of its path.
 """
 
 import numpy as np
@@ -13,16 +13,16 @@ from numba import njit
 from ..outcomes import UNKNOWN
 from .tree import mark
 
-IN_FLIGHT = 255  # ``proof_plies`` of a leaf that waits
+IN_FLIGHT = 255  # ``proof_plies`` of a waiting leaf
 
 
 @njit(cache=True)
 def pledge(nodes, paths, pledges, lane, depth, virtual_loss):
-    """Counts a leaf that waits as a visit of its path, with values ``virtual_loss`` below each node's mean."""
+    """Counts a waiting leaf as a visit of its path, with each node's mean minus ``virtual_loss`` as its value."""
     value = np.float32(0.0)
     for i in range(depth + 1):
         node = nodes[paths[lane, i]]
-        # A node without visits is worth what the node above it is, seen from the other side.
+        # A node without visits gets its parent's value, with the sign changed.
         value = np.float32(-value) if node.visits == 0 else np.float32(node.value_sum / np.float32(node.visits))
         pledges[lane, i] = value - virtual_loss
         node.visits += 1
@@ -32,7 +32,7 @@ def pledge(nodes, paths, pledges, lane, depth, virtual_loss):
 
 @njit(cache=True)
 def take_back(nodes, paths, depths, pledges, lane):
-    """Takes the visit back that a waiting leaf counts as; what has been proven meanwhile keeps its exact value."""
+    """Removes the visit that ``pledge`` has added; nodes that have been proven meanwhile keep their exact value."""
     depth = depths[lane]
     for i in range(depth + 1):
         node = nodes[paths[lane, i]]
@@ -48,7 +48,7 @@ def take_back(nodes, paths, depths, pledges, lane):
 
 @njit(cache=True)
 def drop_leaves(state, n):
-    """Forgets the first ``n`` waiting leaves, as if nobody had come to them; their children's room stays lost."""
+    """Removes the first ``n`` waiting leaves without a visit. The nodes of their children stay unused in the arena."""
     lanes = state.depths.shape[0] // state.slots.shape[0]
     for i in range(n):
         lane = np.int64(state.waiting[i])

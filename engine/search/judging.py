@@ -1,6 +1,6 @@
-"""Effects of the tables' values on the trees: proofs at leaves, and at the moves of a root inside the tables.
+"""Enters values of the tables into the trees: proofs of leaves, and of the moves of a root that the tables cover.
 
-Outcomes are those of ``leaf_oracle.LeafOracle``: for the side to move.
+Outcomes are those of ``leaf_oracle.LeafOracle``, for the side to move.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ from .tree import NO_DISTANCE, earlier_in_game, mark, prove, settle
 
 @njit(cache=True)
 def _repeated(state, g, lane, depth):
-    """Whether a position since the last irreversible move before the path's end has occurred twice."""
+    """Whether a position has occurred twice between the last irreversible move and the path's end."""
     nodes, paths, num_history = state.nodes, state.paths, np.int64(state.slots[g].num_history)
     stretch = min(np.int64(nodes[paths[lane, depth]].reversible), depth + num_history) + 1
     words = np.empty((stretch, 3), np.uint32)
@@ -33,7 +33,10 @@ def _repeated(state, g, lane, depth):
 
 @njit(cache=True)
 def _lasts(state, g, lane, depth, plies):
-    """Whether a win or loss that a table sees at the path's end comes before any draw by the rules."""
+    """Whether a win or loss by the tables at the path's end is certain to come before a draw by the rules.
+
+    ``plies``: distance to the end of the game, below 0 if unknown.
+    """
     reversible = np.int64(state.nodes[state.paths[lane, depth]].reversible)
     if reversible == 0 or plies == 0:
         return True
@@ -44,7 +47,7 @@ def _lasts(state, g, lane, depth, plies):
 
 @njit(cache=True)
 def _drawn(state, g, index):
-    """Whether a root move ends the game as a draw (it leaves the opponent a move)."""
+    """Whether the root move to node ``index`` ends the game in a draw, provided the opponent has a legal move."""
     node, num_history = state.nodes[index], np.int64(state.slots[g].num_history)
     if node.reversible >= REVERSIBLE_PLIES_TO_DRAW:
         return True
@@ -53,13 +56,13 @@ def _drawn(state, g, index):
 
 @njit(cache=True)
 def _proof_plies(plies):
-    """Plies of a proof: the distance where it is known; an order that saturates, never mixed with ``NO_DISTANCE``."""
+    """``proof_plies`` for a distance: at most ``NO_DISTANCE - 1``; ``NO_DISTANCE`` if it is unknown (below 0)."""
     return np.int64(NO_DISTANCE) if plies < 0 else min(np.int64(plies), np.int64(NO_DISTANCE - 1))
 
 
 @njit(cache=True)
 def rows_of_few(positions, most):
-    """Rows, int64 [n], of the positions uint32 [N, 4] of at most ``most`` pieces."""
+    """Indices, int64 [n], of those positions (uint32 [N, 4]) that have at most ``most`` pieces."""
     rows, found = np.empty(positions.shape[0], np.int64), 0
     for row in range(positions.shape[0]):
         if popcount(positions[row, 0] | positions[row, 1]) <= most:
@@ -70,13 +73,13 @@ def rows_of_few(positions, most):
 
 @njit(cache=True)
 def settle_leaves(state, first, n):
-    """Proves and backs up the waiting leaves below their roots whose outcomes (``state.outcomes``) stand.
+    """Proves and backs up the waiting leaves, except roots, whose outcome in ``state.outcomes`` is certain.
 
     Args:
-        first, n: the leaves, by their places in ``state.waiting``.
+        first, n: the leaves are ``state.waiting[first:n]``.
 
     Returns:
-        How many leaves still wait, the first ones included; they stand in front.
+        Number of leaves that still wait, including the ``first`` ones; they are moved to the front.
     """
     lanes, kept = lanes_of(state), first
     for i in range(first, n):
@@ -93,7 +96,7 @@ def settle_leaves(state, first, n):
 
 @njit(cache=True)
 def keep_leaf(state, i, place):
-    """Moves waiting leaf ``i`` to an earlier place."""
+    """Moves waiting leaf ``i`` to the earlier index ``place``."""
     state.waiting[place] = state.waiting[i]
     for word in range(4):
         state.leaves[place, word] = state.leaves[i, word]
@@ -101,7 +104,8 @@ def keep_leaf(state, i, place):
 
 @njit(cache=True)
 def _settle_leaf(state, g, lane):
-    """Whether a leaf's outcome stands; then it gives its children back, so that as a root it is searched anew."""
+    """Proves a leaf and returns True if its outcome is certain. Its children are removed, so that it can be searched if
+    it becomes the root."""
     slot, depth, outcome = state.slots[g], np.int64(state.depths[lane]), state.outcomes[lane]
     if outcome == UNKNOWN or (outcome != DRAW and not _lasts(state, g, lane, depth, state.plies[lane])):
         return False
@@ -119,7 +123,8 @@ def _settle_leaf(state, g, lane):
 
 @njit(cache=True)
 def read_moves(state, g, positions):
-    """Writes the positions after the root's moves into ``positions`` (uint32 [MAX_MOVES, 4]); returns their number."""
+    """Writes the positions after the root's moves, seen by their side to move, into ``positions`` (uint32
+    [MAX_MOVES, 4]); returns their number."""
     root = state.nodes[state.slots[g].root]
     for i in range(np.int64(root.num_children)):
         child = state.nodes[root.first_child + i]
@@ -130,7 +135,7 @@ def read_moves(state, g, positions):
 
 @njit(cache=True)
 def has_open_win(state, g, outcomes):
-    """Whether the tables see a win in a root move that is not proven."""
+    """Whether a root move wins by the tables but is not marked as proven."""
     root = state.nodes[state.slots[g].root]
     for i in range(np.int64(root.num_children)):
         if outcomes[i] == LOSS and state.nodes[root.first_child + i].proof == UNKNOWN:
@@ -140,13 +145,14 @@ def has_open_win(state, g, outcomes):
 
 @njit(cache=True)
 def _length(plies):
-    """Distance as a length to be compared: the unknown ones are the longest."""
+    """Distance for comparisons: an unknown one is longer than all others."""
     return np.int64(plies) if plies >= 0 else np.int64(1 << 20)
 
 
 @njit(cache=True)
 def _best_win(state, g, lane, outcomes, plies):
-    """Plies of the shortest win among the root's moves that lasts; else of the shortest of known length; else -1."""
+    """(plies, certain) of the shortest win among the root's moves that is certain (``_lasts``); if there is none, of
+    the shortest win with a known distance; else (-1, False)."""
     root = state.nodes[state.slots[g].root]
     lasting, hoped = np.int64(-1), np.int64(-1)
     for i in range(np.int64(root.num_children)):
@@ -164,18 +170,18 @@ def _best_win(state, g, lane, outcomes, plies):
 
 @njit(cache=True)
 def settle_root(state, lane, outcomes, plies, offset):
-    """Proves what the tables know of the moves of a root that waits for its evaluation.
+    """Marks the moves of a root that waits for its evaluation as proven, by the tables.
 
-    Of the winning moves only the shortest are marked, so that they are played. Where none surely comes before the
-    80-ply rule or a third occurrence, the shortest is still the best try.
+    Of the winning moves only the shortest are marked, so that they are played. If no win is certain to come before a
+    draw by 80 plies or repetition, the shortest ones are marked all the same.
 
     Args:
         outcomes, plies: uint8 and int16 [moves], for the side to move after each move.
         offset: added to the plies of wins.
 
     Returns:
-        Whether the game is decided at the root: nothing is left to evaluate. (A drawn root still gets the evaluator's
-        priors, to choose among the moves that hold the draw.)
+        Whether the root is a proven win or loss, so that no evaluation is needed. (A drawn root still gets the
+        evaluator's priors, to choose among the moves that keep the draw.)
     """
     nodes, lanes = state.nodes, lanes_of(state)
     g = lane // lanes

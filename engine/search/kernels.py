@@ -1,4 +1,4 @@
-"""One half-step of the lockstep each: games descend to their next leaves; evaluated leaves are backed up."""
+"""The two halves of a step of all games: descending to the next leaves, and backing up evaluated leaves."""
 
 import numpy as np
 from numba import njit
@@ -24,16 +24,16 @@ from .tree import (
     settle,
 )
 
-_FIRST_REPETITION = 4  # plies from a position back to itself, at the least
+_FIRST_REPETITION = 4  # fewest plies after which a position can occur again
 _COLLISION = -2
-_LEAST_IN_FLIGHT = 8  # leaves of one tree, however few visits its root has
-_VISITS_PER_LEAF = 32  # visits of the root for each leaf that waits beyond these
-_TRUST = np.float32(0.9)  # share of the tables in the value of a leaf that they know but that is searched on
+_LEAST_IN_FLIGHT = 8  # waiting leaves that a tree may always have, whatever the visits of its root
+_VISITS_PER_LEAF = 32  # visits of the root for each waiting leaf, if there are more of them
+_TRUST = np.float32(0.9)  # weight of the tables in the value of a leaf that they know but do not prove
 
 
 @njit(cache=True)
 def _repeats(nodes, paths, histories, g, lane, depth, num_history):
-    """(occurrences earlier in the tree's path, occurrences in the game before the root) of the path's last position."""
+    """Earlier occurrences of the path's last position: (on the path, in the game before the root)."""
     node = nodes[paths[lane, depth]]
     in_tree = 0
     for back in range(2, min(np.int64(node.reversible), depth) + 1, 2):
@@ -43,12 +43,15 @@ def _repeats(nodes, paths, histories, g, lane, depth, num_history):
 
 @njit(cache=True)
 def _draw(nodes, slots, paths, histories, g, lane, depth):
-    """DRAW if the rules end the game at the path's last node, which is not the root and has a legal move."""
+    """DRAW if the game is drawn at the path's last node, which is not the root and has a legal move; else UNKNOWN.
+
+    In the tree, the first repetition of a position on the path is a draw; ``slots[g].tainted`` is then set.
+    """
     if nodes[paths[lane, depth]].reversible >= REVERSIBLE_PLIES_TO_DRAW:
         return DRAW
     in_tree, in_game = _repeats(nodes, paths, histories, g, lane, depth, slots[g].num_history)
     if in_tree > 0:
-        # Whoever could do better the second time could have done so the first time: both lie in this tree.
+        # A side with a better move at the repetition has the same move at the first occurrence, also in this tree.
         slots[g].tainted = 1
         return DRAW
     return DRAW if in_game + 1 >= REPETITIONS_TO_DRAW else UNKNOWN
@@ -56,7 +59,7 @@ def _draw(nodes, slots, paths, histories, g, lane, depth):
 
 @njit(cache=True, inline="always")
 def back_up(state, lane, depth, value, draw):
-    """``tree.backup``, or that of shared positions."""
+    """``tree.backup``, or ``graph.backup_shared`` if positions are shared."""
     if shares(state):
         backup_shared(state.nodes, state.paths, lane, depth, value, draw)
     else:
@@ -65,19 +68,19 @@ def back_up(state, lane, depth, value, draw):
 
 @njit(cache=True, inline="always")
 def _back_up_known(state, lane, depth):
-    """Backs up a path whose last node is proven, or has its mean already."""
+    """Backs up a path whose last node is proven or has a known mean; returns -1."""
     back_up(state, lane, depth, np.float32(0.0), np.float32(0.0))
     return -1
 
 
 @njit(cache=True, inline="always")
 def _descend(state, settings, g, lane):
-    """One simulation of game ``g`` down to its end.
+    """Descends from the root of game ``g`` to the end of one simulation.
 
     Returns:
-        Number of moves of a leaf that waits for its evaluation (0, and no children, where the tree has no room for
-        them); -1 if the simulation ended in a proven node, or where the mean is known, and is backed up already;
-        ``_COLLISION`` if it came to a leaf that waits already.
+        Number of moves of the leaf, which needs an evaluation (0, and no children, if the arena is full); -1 if the
+        simulation ended in a node that is proven or has a known mean, and is backed up already; ``_COLLISION`` if it
+        reached a leaf that already waits.
     """
     nodes, paths, slot = state.nodes, state.paths, state.slots[g]
     depth, index, draw_value = np.int64(0), slot.root, slot.draw_value  # see DISTINCT about the type
@@ -107,12 +110,12 @@ def _descend(state, settings, g, lane):
         elif node.proof_plies == IN_FLIGHT:
             return _COLLISION
         known = node.shared and depth > 0 and (settle(nodes, index) or node.visits < position_visits(nodes, node))
-        if known or depth == MAX_DEPTH - 1:  # a node with children lies so deep only by way of a twin
+        if known or depth == MAX_DEPTH - 1:  # only a node with a twin can have children at this depth
             if node.proof != UNKNOWN:
                 prove_above(nodes, paths, lane, depth)
             return _back_up_known(state, lane, depth)
         if settings.shot_prior > 0 and node.sought == 0 and node.visits >= settings.shot_visits:
-            # Not before: most leaves are never visited again.
+            # Not earlier: most leaves are never visited again.
             node.sought = np.uint8(1)
             if node.num_children > 1:
                 raise_priors(nodes, node, settings.shot_prior, state.frames, state.shot_moves)
@@ -120,7 +123,7 @@ def _descend(state, settings, g, lane):
             index = node.first_child
         else:
             index = select_puct(nodes, index, settings.c_puct, settings.fpu_reduction, draw_value)
-        draw_value = -draw_value  # what the one gains the other loses
+        draw_value = -draw_value  # a zero-sum game
         depth += 1
         paths[lane, depth] = index
         if nodes[index].proof != UNKNOWN:
@@ -131,7 +134,7 @@ def _descend(state, settings, g, lane):
 
 @njit(cache=True, inline="always")
 def _draw_value(slot, root, settings):
-    """What a draw is worth to the side to move at the root: contempt grows with the searcher's lead."""
+    """Value of a draw for the side to move at the root: contempt grows with the searching side's value."""
     draw_value = np.float32(slot.searcher * settings.draw_value)
     if settings.contempt_lead > 0 and settings.draw_value < 0:
         ahead = np.float32(-slot.searcher * root.value_sum / np.float32(max(root.visits, 1)))
@@ -142,7 +145,7 @@ def _draw_value(slot, root, settings):
 
 @njit(cache=True, inline="always")
 def _write_leaf(state, lane, count, n):
-    """Writes the position to judge, seen by its side to move, and the codes of its moves."""
+    """Writes the leaf's position, seen by its side to move, and the codes of its moves, as waiting leaf ``n``."""
     node, leaves = state.nodes[state.paths[lane, state.depths[lane]]], state.leaves
     leaves[n, 0], leaves[n, 1], leaves[n, 2] = turned(node.opp), turned(node.own), turned(node.kings)
     leaves[n, 3] = node.reversible
@@ -153,17 +156,17 @@ def _write_leaf(state, lane, count, n):
 
 @njit(cache=True, nogil=True)
 def select_leaves(state, settings, first, end, n):
-    """Every active game without a waiting leaf runs until all its lanes have one or its target is reached.
+    """Searches every active game without a waiting leaf until all its lanes have one or its target is reached.
 
-    Forced moves, proven and terminal nodes cost no evaluation, so a game may do several simulations in one call. A game
-    of several lanes also stops when it comes to a leaf that waits already, and after its root.
+    Forced moves and proven nodes need no evaluation, so a game may do several simulations in one call. A game with
+    several lanes also stops at a leaf that already waits, and after its root.
 
     Args:
-        first, end: the games, by their slots.
-        n: number of leaves that wait already, in front of ``state.leaves`` and ``state.waiting``.
+        first, end: the games are slots ``first`` to ``end - 1``.
+        n: number of leaves that wait already; they are the first ones of ``state.leaves`` and ``state.waiting``.
 
     Returns:
-        Number of leaves that wait, the earlier ones included.
+        Number of waiting leaves, including the earlier ones.
     """
     state = borrowed(state)
     lanes = lanes_of(state)
@@ -195,7 +198,7 @@ def select_leaves(state, settings, first, end, n):
 
 @njit(cache=True)
 def mix_noise(nodes, slots, noises, g):
-    """Mixes the game's noise into the prior of its root's moves."""
+    """Mixes the noise of game ``g`` into the priors of its root's moves."""
     root, fraction = nodes[slots[g].root], slots[g].noise
     for i in range(np.int64(root.num_children)):
         child = nodes[root.first_child + i]
@@ -204,7 +207,7 @@ def mix_noise(nodes, slots, noises, g):
 
 @njit(cache=True, inline="always")
 def _set_priors(state, leaf, lane, i, sharpness):
-    """Softmax of the moves' logits times ``sharpness``."""
+    """Sets the priors of waiting leaf ``i`` (node ``leaf``): softmax of its moves' logits times ``sharpness``."""
     nodes, first, count = state.nodes, leaf.first_child, np.int64(leaf.num_children)
     highest = np.float32(-np.inf)
     for j in range(count):
@@ -223,7 +226,7 @@ def _set_priors(state, leaf, lane, i, sharpness):
 
 @njit(cache=True, inline="always")
 def _value_of(state, i, lane):
-    """(P(win) - P(loss), P(draw)) by the evaluator's logits, and by what the tables know of the leaf."""
+    """(P(win) - P(loss), P(draw)) of waiting leaf ``i`` from the evaluator's logits, mixed with the tables' outcome."""
     win, draw, loss = state.wdl[i, 0], state.wdl[i, 1], state.wdl[i, 2]
     highest = max(win, max(draw, loss))
     win, draw, loss = exp32(win - highest), exp32(draw - highest), exp32(loss - highest)
@@ -239,10 +242,10 @@ def _value_of(state, i, lane):
 
 @njit(cache=True, nogil=True)
 def backup_leaves(state, settings, n, has_policy):
-    """Gives the first ``n`` waiting leaves their priors and backs their values up.
+    """Sets the priors of the first ``n`` waiting leaves and backs up their values.
 
     Args:
-        has_policy: ``state.policy`` holds their logits; else the priors of their moves stay equal.
+        has_policy: whether ``state.policy`` holds their logits; otherwise priors stay equal.
     """
     state = borrowed(state)
     nodes, lanes = state.nodes, lanes_of(state)
@@ -251,14 +254,14 @@ def backup_leaves(state, settings, n, has_policy):
         g = lane // lanes
         slot = state.slots[g]
         if slot.waiting == 0:
-            continue  # its search was ended in the meantime
+            continue  # its search has been ended meanwhile
         slot.waiting -= 1
         if lanes > 1:
             take_back(nodes, state.paths, state.depths, state.pledges, lane)
         value, draw = _value_of(state, i, lane)
         depth = np.int64(state.depths[lane])
         leaf = nodes[state.paths[lane, depth]]
-        if leaf.num_children > 0:  # new ones: a leaf without room for them may have been visited before
+        if leaf.num_children > 0:  # a leaf without children (the arena was full) may have been visited before
             if has_policy:
                 _set_priors(state, leaf, lane, i, settings.sharpness)
             if depth == 0 and slot.noise > 0:

@@ -1,20 +1,21 @@
-"""Endgame tables in the search: leaves that they can judge become proven nodes and cost no evaluation.
+"""Endgame tables in the search: leaves with a known value become proven nodes and need no evaluation.
 
-A table knows neither draws by repetition nor the 80-ply rule. A table draw is a draw in spite of both: each side can
-avoid losing, and the rules add draws only. A table win is taken as proven where it will last:
+Tables do not include draws by repetition and by 80 plies. A draw by the tables is certain all the same: each side can
+avoid a loss, and the rules only add draws. A win by the tables is certain in two cases:
 
-    right after an irreversible move    both counts begin anew (the condition under which lc0 probes its tables)
-    at distance d <= 80 - reversible plies, no position of this stretch having occurred twice
-                                        the distance falls with every ply, so nothing comes back on the shortest way
+    right after an irreversible move: both counts begin again (lc0 probes its tables under this condition)
+    at distance d <= 80 - reversible plies, if no position since the last irreversible move has occurred twice: the
+    distance falls with every ply, so no position is repeated on the shortest way
 
-Elsewhere it is a bound: the node is searched on, and its evaluation is mixed with the table's verdict.
+Otherwise the value is only a bound: the node is searched further, and its evaluation is mixed with the table's value.
 
-A root inside the tables is never marked itself: all its moves are judged at once, and of those that win only the
-shortest stay. Where tables give no distance, ``conversion`` measures the way to the next irreversible move that keeps
-the win; those are few in any game, so it ends. Plies of such proofs count from ``NO_DISTANCE`` on.
+A root that the tables cover is not marked itself. All its moves are looked up at once, and of the winning moves only
+the shortest are marked. If the tables have no distances, ``conversion`` finds the shortest way to the next irreversible
+move that keeps the win; a game can have only few such moves, so it ends. Plies of such proofs count from
+``NO_DISTANCE``.
 
-``probe_leaves`` asks tables whose blocks are in memory from within the compiled step loop; ``LeafJudge`` does what that
-leaves undone: blocks that must be read from disk first, and roots.
+``probe_leaves`` looks up blocks that are in memory, within the compiled step loop. ``LeafJudge`` does the rest: blocks
+that must be read from disk first, and roots.
 """
 
 import math
@@ -36,11 +37,11 @@ from .tree import NO_DISTANCE
 
 @njit(cache=True)
 def probe_leaves(state, tables, first, n):
-    """Writes what the tables say of the waiting leaves ``first`` to ``n`` into ``state.outcomes`` and ``state.plies``.
+    """Looks up waiting leaves ``first`` to ``n - 1`` and writes ``state.outcomes`` and ``state.plies``.
 
     Returns:
-        Number of leaves inside the tables; -1 where ``LeafJudge`` has to settle the batch: a root is among them, or a
-        block is not in memory. Nothing has been written then.
+        Number of leaves with a known value; -1 if ``LeafJudge`` must settle the batch, since the tables cover a root in
+        it or a block is not in memory. All outcomes are UNKNOWN then.
     """
     inside = 0
     for i in range(first, n):
@@ -61,14 +62,14 @@ def probe_leaves(state, tables, first, n):
 
 
 class LeafJudge:
-    """Settles the waiting leaves of a ``LockstepSearch`` as far as its oracle knows them.
+    """Settles those waiting leaves of a ``LockstepSearch`` whose values its oracle knows.
 
     Args:
-        oracle: never wrong.
+        oracle: must be exact.
 
     Attributes:
-        deadline: by ``time.perf_counter``; the way to convert a win is looked for no longer, and a search that has one
-            does not wait for leaves' blocks to be read from disk.
+        deadline: time of ``time.perf_counter`` at which planning of a conversion stops; ``inf`` for none. With a
+            deadline, the search does not wait for leaves' blocks to be read from disk.
     """
 
     def __init__(self, oracle: LeafOracle, state: SearchState) -> None:
@@ -81,21 +82,19 @@ class LeafJudge:
 
     @property
     def max_pieces(self) -> int:
-        """No leaf with more of them is settled."""
+        """Largest number of pieces of a leaf that can be settled."""
         return self._oracle.max_pieces
 
     def judges_root(self, root: Any) -> bool:
-        """Whether the moves of a root (a node) will be judged; what a search found of them before is then dropped.
-
-        Kept proofs could hold another way to win than the shortest.
-        """
+        """Whether the oracle may cover the moves of ``root`` (a node). Their earlier results are then dropped, since
+        kept proofs may not be of the shortest wins."""
         return int(root["own"] | root["opp"]).bit_count() <= self._oracle.max_pieces
 
     def settle(self, first: int, n: int) -> int:
-        """Judges the waiting leaves ``first`` to ``n`` and backs up those that are decided.
+        """Looks up waiting leaves ``first`` to ``n - 1`` and backs up those whose value is certain.
 
         Returns:
-            How many leaves still wait, the earlier ones included; they stand at the front of ``state.waiting``.
+            Number of leaves that still wait, including the earlier ones; they are at the front of ``state.waiting``.
         """
         state = self._state
         few = first + judging.rows_of_few(state.leaves[first:n], self._oracle.max_pieces)

@@ -1,4 +1,4 @@
-"""What a search asks about leaves of few pieces: exact tables."""
+"""The interface of exact tables that a search uses for leaves with few pieces."""
 
 from typing import TYPE_CHECKING, Protocol
 
@@ -9,27 +9,28 @@ if TYPE_CHECKING:
 
 
 class LeafOracle(Protocol):
-    """Knows how endgames end, and is never wrong.
+    """Exact values of endgames.
 
     Attributes:
-        max_pieces: positions with more pieces are never asked about.
+        max_pieces: largest number of pieces of a position that is looked up.
     """
 
     max_pieces: int
 
     def judge(self, positions: np.ndarray, patient: bool = True) -> tuple[np.ndarray, np.ndarray]:
-        """Judges positions.
+        """Looks positions up.
 
         Args:
             positions: uint32 [N, 4]: own, opp, kings, reversible plies, seen by the side to move.
-            patient: wait for what must be read from disk. Else it is read meanwhile, and is UNKNOWN until then.
+            patient: whether to wait for blocks that must be read from disk. If not, they are read in the background and
+                their positions are UNKNOWN until then.
 
         Returns:
             outcomes uint8 [N]: UNKNOWN, WIN, DRAW or LOSS for the side to move;
-            plies int16 [N]: distance to the end of the game where it is known, else -1.
+            plies int16 [N]: distance to the end of the game, -1 if unknown.
         """
         ...
 
     def compiled(self) -> "Tables | None":
-        """What one compiled search looks up by itself; None: every position goes to ``judge``, step by step."""
+        """Tables that compiled code can look up by itself; None if all positions must go to ``judge``."""
         ...

@@ -24,10 +24,10 @@ from .state import MAX_HISTORY, Settings, new_state
 from .step_loop import CompiledEvaluator
 from .tree import MAX_PLIES, NODE
 
-_NODES_PER_SIMULATION = 16  # more children than a position has on average; a full arena only stops growing
-_MOST_NODES = 16_000_000  # in one tree, 0.9 GB; memory is taken as it fills, at the board some 4 nodes a simulation
+_NODES_PER_SIMULATION = 16  # more than the children that a position has on average; a full arena only stops growing
+_MOST_NODES = 16_000_000  # nodes of one tree, 0.9 GB; memory is used as the tree grows, in games 4 nodes a simulation
 _SPARE_NODES = 4 * MAX_MOVES
-MOST_STEPS = 8  # steps of one board in one call: more gain nothing, and signals wait for the call's end
+MOST_STEPS = 8  # steps of one board in one call: more are not faster, and signals wait for the call's end
 _MOST_LEAVES = 1 << 14  # leaves in one call for many games, for the same reason
 
 
@@ -42,13 +42,13 @@ class Ending(enum.IntEnum):
 
 @dataclass(frozen=True)
 class Targets:
-    """What searches of n slots have to teach; everything is seen by the sides to move at their roots.
+    """Training targets from the searches of n slots, seen by the sides to move at their roots.
 
     Attributes:
         positions: uint32 [n, 4]: own, opp, kings, reversible plies.
-        wdl: float32 [n, 3]: win, draw, loss.
+        wdl: float32 [n, 3]: probabilities of win, draw, loss.
         policies: float32 [n, MAX_MOVES]: the improved policies; each sums to 1.
-        counts: int64 [n]: distinct legal moves, the columns that are used of a policy.
+        counts: int64 [n]: number of distinct legal moves, which is the number of columns used in ``policies``.
     """
 
     positions: np.ndarray
@@ -59,7 +59,7 @@ class Targets:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """What a search found; everything is seen by the side to move at the root. n = number of distinct legal moves.
+    """What a search found, seen by the side to move at the root. n = number of distinct legal moves.
 
     Attributes:
         visits: int32 [n].
@@ -67,8 +67,8 @@ class SearchResult:
         values: float32 [n], mean P(win) - P(loss) after the move.
         draws: float32 [n], mean P(draw) after the move.
         proofs: int32 [n], ``WIN``, ``DRAW``, ``LOSS`` or ``UNKNOWN``.
-        proof_plies: int32 [n], plies to the proven end after the move; from ``tree.NO_DISTANCE`` on the distance is not
-            known (tables without distances).
+        proof_plies: int32 [n], plies from after the move to the proven end; numbers from ``tree.NO_DISTANCE`` on mean
+            that the distance is unknown (tables without distances).
         policy: float32 [n], the improved policy (training target), sums to 1.
         wdl: float32 [3], win, draw, loss at the root.
         position: uint32 [4]: own, opp, kings, reversible plies.
@@ -86,24 +86,26 @@ class SearchResult:
 
     @property
     def simulations(self) -> int:
-        """Visits of all moves together."""
+        """Sum of the visits of all moves."""
         return int(self.visits.sum())
 
 
 class LockstepSearch:
-    """Trees for ``slots`` games. Nothing is allocated while searching, but by an oracle.
+    """Search trees of ``slots`` games. A search allocates no memory, except in an oracle.
 
-    A slot is given a position (``set_board``) and a number of simulations (``start``); ``step`` then advances every
-    started slot by up to ``leaves_in_flight`` evaluations, ``active`` tells which have not
-    reached their target yet, and the games of the others go on with ``play``. Randomness comes from one generator per
-    slot, so a game does not depend on its neighbours.
+    ``set_board`` gives a slot its position and ``start`` its number of simulations. ``step`` then advances every
+    started slot by up to ``leaves_in_flight`` evaluations. ``active`` tells which slots have not reached their target;
+    in the others ``play`` makes a move. Every slot has its own random generator, so games do not affect one another.
 
     Args:
-        max_simulations: the most that ``start`` will be asked for; sizes the arenas.
-        leaf_oracle: decides leaves of few pieces, see ``leaf_oracle``.
+        config: settings of the search.
+        slots: number of games.
+        max_simulations: largest number that ``start`` accepts, by which arenas are sized; None: that of ``config``.
+        seed: seed of the random generators.
+        leaf_oracle: gives exact values of leaves with few pieces, see ``leaf_oracle``.
 
     Raises:
-        ValueError: the configuration wants an oracle and there is none.
+        ValueError: ``config`` needs an oracle and there is none.
     """
 
     def __init__(
@@ -115,7 +117,7 @@ class LockstepSearch:
         leaf_oracle: LeafOracle | None = None,
     ) -> None:
         if config.oracle != "off" and leaf_oracle is None:
-            raise ValueError(f"the search's oracle is {config.oracle!r}, but it was handed none")
+            raise ValueError(f"the search's oracle is {config.oracle!r}, but no leaf_oracle was given")
         self.config = config
         self.slots = slots
         self.max_simulations = max_simulations or config.num_simulations
@@ -133,15 +135,15 @@ class LockstepSearch:
         self._tables = no_tables() if leaf_oracle is None else leaf_oracle.compiled()
 
     def reseed(self, slot: int, seed: int) -> None:
-        """Starts the slot's random numbers anew."""
+        """Restarts the slot's random numbers."""
         self._generators[slot] = np.random.default_rng(seed)
 
     def generator(self, slot: int) -> np.random.Generator:
-        """The slot's random numbers."""
+        """The slot's random generator."""
         return self._generators[slot]
 
     def set_board(self, slot: int, board: Board) -> Ending:
-        """Puts the board's position, with the history that repetitions need, at the slot's root."""
+        """Makes the board's position, with the history needed for repetitions, the slot's root; returns its state."""
         state, root = self._slots[slot], self._nodes[self._slots[slot]["root"]]
         *before, _ = history = board.history()[-MAX_HISTORY - 1 :]
         for target, (own, opp, kings) in zip([*self._state.histories[slot, : len(before)], root], history, strict=True):
@@ -158,11 +160,11 @@ class LockstepSearch:
 
     @property
     def tree_nodes(self) -> int:
-        """The most nodes that a tree can have."""
+        """Largest number of nodes of a tree."""
         return len(self._scratch)
 
     def tree(self, slot: int) -> tuple[np.ndarray, int, int]:
-        """All nodes (``tree.NODE``; not to be changed), and first and end of those of a slot; the first is its root."""
+        """All nodes (``tree.NODE``, read only), and first and end of the slot's nodes; the first one is the root."""
         state = self._slots[slot]
         return self._nodes, int(state["root"]), int(state["used"])
 
@@ -171,9 +173,10 @@ class LockstepSearch:
         return int(self._slots[slot]["num_legal"])
 
     def positions(self, slots: np.ndarray) -> np.ndarray:
-        """The positions at the roots of slots (int64 [n]), seen by the sides to move.
+        """Positions at the roots of ``slots`` (int64 [n]), seen by the sides to move.
 
-        uint32 [n, 4]: own, opp, kings, reversible plies.
+        Returns:
+            uint32 [n, 4]: own, opp, kings, reversible plies.
         """
         positions = np.empty((len(slots), 4), np.uint32)
         root_kernels.read_positions(self._state, slots, positions)
@@ -183,9 +186,10 @@ class LockstepSearch:
         """Begins the search of a slot's root.
 
         Args:
-            simulations: visits wanted over all root moves, those kept from an earlier tree counted in.
-            explore: add Dirichlet noise to the priors of the root.
-            pondering: search for the opponent of the side to move: ``draw_value`` is what a draw is worth to it.
+            simulations: sum of the visits of all root moves at which the search ends, including those kept from an
+                earlier tree; None: that of the configuration.
+            explore: whether to add Dirichlet noise to the priors of the root.
+            pondering: whether the side with the contempt for draws is the opponent of the side to move.
 
         Raises:
             ValueError: there is no legal move, or more simulations than the arenas are sized for.
@@ -195,7 +199,7 @@ class LockstepSearch:
     def start_all(
         self, slots: np.ndarray, simulations: np.ndarray, explore: Sequence[bool], pondering: bool = False
     ) -> None:
-        """``start`` for slots (int64 [n]), each with its own number of simulations (int64 [n]) and noise or none."""
+        """``start`` for ``slots`` (int64 [n]), each with its own ``simulations`` (int64 [n]) and ``explore``."""
         config, noises = self.config, np.zeros(len(slots), np.float32)
         counts = self._slots["num_legal"][slots].tolist()
         if 0 in counts:
@@ -210,7 +214,7 @@ class LockstepSearch:
         root_kernels.start_roots(self._state, slots, simulations, noises, searcher, few)
 
     def extend(self, slot: int, simulations: int) -> None:
-        """Goes on with a search that has reached its target, to ``simulations`` visits over all root moves.
+        """Continues a search that has reached its target, up to ``simulations`` visits of all root moves in total.
 
         Raises:
             ValueError: more simulations than the arenas are sized for.
@@ -220,26 +224,27 @@ class LockstepSearch:
     def _checked(self, simulations: int | None) -> int:
         simulations = self.config.num_simulations if simulations is None else simulations
         if not 0 <= simulations <= self.max_simulations:
-            raise ValueError(f"{simulations} simulations asked for, but the trees are sized for {self.max_simulations}")
+            raise ValueError(f"{simulations} simulations requested, but the trees are sized for {self.max_simulations}")
         return simulations
 
     def plan_until(self, deadline: float) -> None:
-        """Limits the planning of conversions, see ``conversion``, to a time by ``time.perf_counter``."""
+        """Ends the planning of conversions (see ``conversion``) at a time of ``time.perf_counter``."""
         if self._judge is not None:
             self._judge.deadline = deadline
 
     def select(self) -> int:
-        """Takes every started slot that has no leaf waiting to its next one; returns how many leaves wait.
+        """Descends to the next leaf in every started slot without a waiting leaf; returns the number of waiting leaves.
 
-        Slots that reach their target meanwhile become inactive; they may be started anew and selected again, so that
-        the next evaluation has a leaf of every game.
+        Slots that reach their target become inactive. They may be started again before another ``select``, so that the
+        next evaluation has a leaf of every game.
         """
         judged = self._num_waiting
         self._num_waiting = self._select(judged)
         return self._settle(judged)
 
     def _settle(self, judged: int) -> int:
-        """Settles what the oracle knows of the waiting leaves but the first ``judged``; new ones take their places."""
+        """Settles waiting leaves that the oracle knows, except the first ``judged``, and selects others in their place;
+        returns the number of waiting leaves."""
         while self._judge is not None and judged < self._num_waiting:
             found, judged = self._num_waiting, self._judge.settle(judged, self._num_waiting)
             if judged == found:
@@ -251,7 +256,7 @@ class LockstepSearch:
         return int(select_leaves(self._state, self._settings, 0, self.slots, waiting))
 
     def evaluate(self, evaluator: Evaluator) -> int:
-        """Asks for the evaluation of the waiting leaves and backs it up; returns their number.
+        """Evaluates the waiting leaves and backs their values up; returns their number.
 
         Raises:
             ValueError: the evaluator's answer has a wrong shape.
@@ -263,10 +268,14 @@ class LockstepSearch:
         return n
 
     def back_up(self, n: int, policy_logits: np.ndarray | None, wdl_logits: np.ndarray) -> None:
-        """Backs up answers to the first ``n`` waiting leaves, a row each; None for equal priors.
+        """Backs up the evaluations of the first ``n`` waiting leaves.
+
+        Args:
+            policy_logits: float32 [n, NUM_POLICY]; None for equal priors.
+            wdl_logits: float32 [n, 3].
 
         Raises:
-            ValueError: arrays of other shapes.
+            ValueError: an array has another shape.
         """
         shape = (n, NUM_POLICY) if policy_logits is None else policy_logits.shape
         if shape != (n, NUM_POLICY) or wdl_logits.shape != (n, 3):
@@ -278,15 +287,15 @@ class LockstepSearch:
         backup_leaves(self._state, self._settings, n, policy_logits is not None)
 
     def step(self, evaluator: Evaluator) -> int:
-        """``select`` and ``evaluate``: every started slot advances by one evaluation; returns their number."""
+        """``select`` and ``evaluate``, which advances every started slot; returns the number of evaluations."""
         self.select()
         return self.evaluate(evaluator)
 
     def steps(self, evaluator: Evaluator, most: int) -> int:
-        """Up to ``most`` steps, in compiled code alone where the evaluator is a ``CompiledEvaluator``.
+        """Makes up to ``most`` steps in compiled code if the evaluator is a ``CompiledEvaluator``, else one step.
 
         Args:
-            most: 0 only compiles.
+            most: largest number of steps; 0 only compiles.
 
         Returns:
             Number of evaluations; 0 if there is nothing left to do.
@@ -308,26 +317,26 @@ class LockstepSearch:
         return total
 
     def many_steps(self, evaluator: Evaluator) -> int:
-        """``steps``, as many as one call may take without keeping signals waiting."""
+        """``steps`` with as many steps as one call can make without delaying signals too long."""
         return self.steps(evaluator, max(MOST_STEPS, _MOST_LEAVES // len(self._state.depths)))
 
     def stop(self) -> None:
-        """Ends all searches where they are; their results so far stand."""
+        """Ends all searches at once; their results so far remain."""
         drop_leaves(self._state, self._num_waiting)
         self._slots["active"], self._num_waiting = 0, 0
 
     def active(self) -> np.ndarray:
-        """bool [slots]: the slot's search still runs."""
+        """bool [slots]: whether each slot's search has not reached its target."""
         return self._slots["active"] != 0
 
     def simulations(self, slot: int) -> int:
-        """Visits of all root moves together, see ``SearchResult.simulations``."""
+        """Sum of the visits of all root moves, see ``SearchResult.simulations``."""
         root = self._root(slot)
         first = int(root["first_child"])
         return int(self._nodes["visits"][first : first + int(root["num_children"])].sum())
 
     def result(self, slot: int) -> SearchResult:
-        """What the slot's search found so far."""
+        """What the slot's search has found so far."""
         targets = self.targets(np.array([slot]))
         count = root_kernels.read_moves(self._state, slot, self._counts, self._means)
         counts, means = self._counts[:, :count].copy(), self._means[:, :count].copy()
@@ -344,7 +353,7 @@ class LockstepSearch:
         )
 
     def targets(self, slots: np.ndarray) -> Targets:
-        """What the searches of slots (int64 [n]) have to teach."""
+        """Training targets from the searches of ``slots`` (int64 [n])."""
         n = len(slots)
         targets = Targets(
             self.positions(slots),
@@ -363,10 +372,10 @@ class LockstepSearch:
         return int(root_kernels.choose_root(self._state, slot, float(temperature), uniform))
 
     def play(self, slot: int, move: int, through_forced: bool = False) -> tuple[int, Ending]:
-        """Makes root move number ``move``; the subtree is kept where the settings allow it.
+        """Plays root move number ``move``; keeps its subtree if ``config.reuse_tree`` is set and it is still valid.
 
         Args:
-            through_forced: also play on while there is one legal move.
+            through_forced: whether to play the following moves, too, while only one is legal.
 
         Returns:
             Plies played (forced moves all have index 0), and the state of the game.
@@ -384,7 +393,7 @@ class LockstepSearch:
         return int(plies), Ending(int(state["ending"]))
 
     def play_all(self, slots: np.ndarray, temperatures: Sequence[float]) -> np.ndarray:
-        """``choose`` and ``play`` through forced moves in slots (int64 [n]).
+        """``choose`` and ``play`` (through forced moves) in ``slots`` (int64 [n]), each with its own temperature.
 
         Returns:
             int64 [n, 3]: the move's index, plies played, and the state of the game (``Ending``).
@@ -396,7 +405,7 @@ class LockstepSearch:
         return root_kernels.play_chosen(self._state, slots, draws, self.config.reuse_tree, self._scratch, self._moved)
 
     def principal_variation(self, slot: int) -> list[int]:
-        """Move indices from the root on: the move to play, then the most visited children (the proven best, if any)."""
+        """Indices of moves from the root on: the move to play, then the proven best or most visited children."""
         line: list[int] = []
         node = self._root(slot)
         while node["num_children"]:

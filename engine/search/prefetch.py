@@ -1,4 +1,4 @@
-"""Prefetching: memory that will be written soon is fetched into the cache beforehand."""
+"""Prefetching: loads memory into the processor's cache before it is written."""
 
 from typing import Any
 
@@ -8,12 +8,12 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 _LINE_BYTES = 64
-_LINES = 7  # the children that a position has on average
+_LINES = 7  # enough for the seven children that a position has on average
 
 
 @intrinsic
 def prefetch(typingctx: Any, nodes: Any, index: Any) -> Any:
-    """Brings the nodes from ``index`` on into the processor's cache, to be written; they may lie beyond the array."""
+    """Loads the nodes from ``index`` on into the processor's cache for writing; they may lie beyond the array's end."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         view = context.make_array(signature.args[0])(context, builder, value=args[0])

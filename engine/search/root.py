@@ -1,4 +1,4 @@
-"""The root of one game's tree: rules of the game there, moving on, reading the search out, and choosing a move."""
+"""The root of one game's tree: state of the game, playing moves, reading results, and choosing a move."""
 
 import numpy as np
 from numba import njit
@@ -16,7 +16,7 @@ RUNNING, LOST, REPETITION, REVERSIBLE = 0, 1, 2, 3  # endings; LOST: the side to
 
 @njit(cache=True)
 def clear_root(state, g):
-    """Forgets all but the root's position."""
+    """Clears the tree of slot ``g`` except for the root's position."""
     slot = state.slots[g]
     clear(state.nodes[slot.root])
     forget(state.table, state.slots.shape[0], g)
@@ -29,8 +29,11 @@ def start_roots(state, slots, targets, noises, searcher, few):
     """Makes slots active; see ``LockstepSearch.start``.
 
     Args:
-        slots, targets, noises: int64, int64 and float32 [n].
-        few: trees of roots with at most ``few`` pieces are dropped, see ``LeafJudge.judges_root``.
+        slots: int64 [n].
+        targets: int64 [n], simulations.
+        noises: float32 [n], fraction of noise in the root's priors.
+        searcher: 1 if the searching side is the side to move, -1 if it is the opponent.
+        few: trees whose root has at most ``few`` pieces are cleared, see ``LeafJudge.judges_root``.
     """
     for i in range(slots.shape[0]):
         g = slots[i]
@@ -46,7 +49,7 @@ def start_roots(state, slots, targets, noises, searcher, few):
 
 @njit(cache=True)
 def judge_root(state, g):
-    """Sets ``num_legal`` and ``ending`` of the root by the rules of the game (draws by the third occurrence)."""
+    """Sets ``num_legal`` and ``ending`` of the root by the rules of the game (a third occurrence is a draw)."""
     slot = state.slots[g]
     root = state.nodes[slot.root]
     slot.num_legal = legal_at(root, state.moves)
@@ -63,7 +66,7 @@ def judge_root(state, g):
 
 @njit(cache=True)
 def _remember_root(nodes, slots, histories, g):
-    """Appends the root to the game's history; the oldest position falls out where no rule can reach it any more."""
+    """Appends the root to the game's history; a full one loses its oldest position, which no rule needs any more."""
     slot = slots[g]
     if slot.num_history == histories.shape[1]:
         for i in range(1, slot.num_history):
@@ -75,7 +78,7 @@ def _remember_root(nodes, slots, histories, g):
 
 @njit(cache=True)
 def _share_anew(state, g):
-    """Enters the nodes that were kept into the table; all visits of the root's position are its own from here on."""
+    """Enters the nodes of a kept subtree into the emptied table; sets the root's visits to those of its position."""
     nodes, slot = state.nodes, state.slots[g]
     root = nodes[slot.root]
     if root.shared and root.proof == UNKNOWN:
@@ -89,10 +92,12 @@ def _share_anew(state, g):
 
 @njit(cache=True)
 def play_root(state, g, child_index, reuse, through_forced, scratch, moved):
-    """Plays root move ``child_index`` and, if asked, every forced move after it; returns the number of plies played.
+    """Plays root move ``child_index``; returns the number of plies played.
 
     Args:
-        reuse: keep the subtree of the move, unless it holds draws by repetition of positions that are now past.
+        reuse: whether to keep the subtree of the move. It is dropped all the same if the tree has draws by repetition
+            (``tainted``), which may not be draws for the new root.
+        through_forced: whether to play every forced move after it, too.
         scratch, moved: see ``keep_subtree``.
     """
     nodes, slot = state.nodes, state.slots[g]
@@ -127,7 +132,8 @@ def play_chosen(state, slots, draws, reuse, scratch, moved):
     """Chooses and plays a move in each slot, and the forced moves after it; see ``choose_root`` and ``play_root``.
 
     Args:
-        slots: int64 [n]. draws: float64 [n, 2], temperature and random number.
+        slots: int64 [n].
+        draws: float64 [n, 2], temperature and random number.
 
     Returns:
         int64 [n, 3]: the move's index, plies played, and ending.
@@ -143,11 +149,11 @@ def play_chosen(state, slots, draws, reuse, scratch, moved):
 
 @njit(cache=True)
 def read_moves(state, g, counts, means):
-    """Copies out what the search found of the root's moves; returns their number.
+    """Copies what the search found about the root's moves into ``counts`` and ``means``; returns their number.
 
     Args:
         counts: int32 [3, MAX_MOVES]: visits, proof, plies of the proof.
-        means: float32 [3, MAX_MOVES]: prior, mean value, draw rate.
+        means: float32 [3, MAX_MOVES]: prior, mean value, mean P(draw).
     """
     nodes = state.nodes
     root = nodes[state.slots[g].root]
@@ -164,7 +170,7 @@ def read_moves(state, g, counts, means):
 
 @njit(cache=True)
 def read_positions(state, slots, positions):
-    """Writes the roots of slots (int64 [n]), seen by their sides to move: uint32 [n, 4]."""
+    """Writes the roots' positions of ``slots`` (int64 [n]), seen by the sides to move, into uint32 [n, 4]."""
     for i in range(slots.shape[0]):
         root = state.nodes[state.slots[slots[i]].root]
         positions[i, 0], positions[i, 1], positions[i, 2] = turned(root.opp), turned(root.own), turned(root.kings)
@@ -173,12 +179,12 @@ def read_positions(state, slots, positions):
 
 @njit(cache=True)
 def read_targets(state, slots, wdl, policies, counts):
-    """Writes what the searches of slots (int64 [n]) have to teach.
+    """Writes the training targets from the searches of ``slots`` (int64 [n]).
 
     Args:
         wdl: float32 [n, 3]: win, draw, loss for the side to move.
         policies: float32 [n, MAX_MOVES], see ``improved_policy``.
-        counts: int64 [n], moves.
+        counts: int64 [n], numbers of moves.
     """
     for i in range(slots.shape[0]):
         root = state.nodes[state.slots[slots[i]].root]
@@ -186,7 +192,7 @@ def read_targets(state, slots, wdl, policies, counts):
         draw = _mean_draw(root)
         value = _clipped(-node_value(root), draw)
         wdl[i, 0], wdl[i, 1], wdl[i, 2] = (1 - draw + value) / 2, draw, (1 - draw - value) / 2
-        if root.proof != UNKNOWN:  # seen by the opponent: its win is the mover's loss
+        if root.proof != UNKNOWN:  # seen by the opponent, whose win is the loss of the side to move
             wdl[i, 0], wdl[i, 1], wdl[i, 2] = root.proof == LOSS, root.proof == DRAW, root.proof == WIN
 
 
@@ -197,16 +203,16 @@ def _mean_draw(node):
 
 @njit(cache=True)
 def _clipped(value, draw):
-    """The value that win and loss can share beside ``draw``: sums of rounded numbers may be a little outside."""
+    """Limits a value to what ``draw`` allows, |value| <= 1 - draw: rounding errors in sums may exceed it a little."""
     return max(draw - np.float32(1.0), min(np.float32(1.0) - draw, value))
 
 
 @njit(cache=True)
 def improved_policy(nodes, root, target):
-    """Writes the policy target over the root's moves into ``target`` (sums to 1); returns their number.
+    """Writes the policy target of the root's moves into ``target`` (sums to 1); returns their number.
 
-    Visit shares, or priors where nothing is visited. Proven wins share everything; proven losses get nothing unless all
-    moves lose.
+    The target is proportional to visits, or to priors if nothing is visited. If there are proven wins, only they count;
+    proven losses get 0 unless all moves lose.
     """
     count = np.int64(root.num_children)
     for i in range(count):
@@ -226,7 +232,7 @@ def improved_policy(nodes, root, target):
     for i in range(count):
         if target[i] < 0:
             target[i] = 0.0
-        else:  # moves that an oracle has proven may all be unvisited
+        else:  # moves that an oracle has proven may have no visits
             target[i] = target[i] / total if total > 0 else nodes[root.first_child + i].prior / prior
     return count
 
@@ -267,13 +273,13 @@ def _proven_choice(nodes, root_index):
 
 @njit(cache=True)
 def choose_root(state, g, temperature, uniform):
-    """Index of the move to play, 0 before the first visit.
+    """Index of the move to play; 0 before the first visit.
 
-    A proven win is played by the shortest way, a lost position by the longest. Else a draw among visit counts (priors
-    if nothing is visited) ** (1 / temperature) without the proven losses.
+    Plays the shortest proven win, or the longest loss if all moves lose. Otherwise it draws a move that is not a proven
+    loss, with probabilities proportional to visits (priors if nothing is visited) ** (1 / temperature).
 
     Args:
-        temperature: 0 plays the most visited move (ties: the higher value).
+        temperature: 0 plays the most visited move; among equals, the one with the highest value.
         uniform: a random number in [0, 1) for the draw.
     """
     nodes, slot = state.nodes, state.slots[g]

@@ -1,10 +1,10 @@
-"""Shots: moves that win material by force, because the opponent has to capture what is offered.
+"""Shots: moves that win material by force, because the opponent must capture the pieces that are offered.
 
-A capture is compulsory, so a sacrifice leaves few answers, and a line of sacrifices and captures can be searched to its
-end where a search by visits, to whose network giving men away looks bad, comes late. The attacker may offer a piece
-with a quiet move, ``MAX_OFFERS`` times in a line, or stop where it need not capture; the defender only captures: where
-it need not, the line ends. What a line wins is counted in material alone: a man 4, one that a single step crowns 5, a
-king 6.
+Captures are mandatory, so there are few replies to a sacrifice, and a line of sacrifices and captures can be searched
+to its end. A tree search finds shots late, because sacrifices have small priors. Where the attacker need not capture,
+it may offer a piece with a quiet move, at most ``MAX_OFFERS`` times in a line, or stop. The defender only captures;
+where it need not, the line ends. The result of a line is its material: a man counts 4, a man one step from crowning 5,
+a king 6.
 """
 
 import numpy as np
@@ -15,19 +15,19 @@ from ..movegen import DISTINCT, MAX_MOVES, generate, is_capture, jumpers_of, new
 from ..records import record
 
 MAX_OFFERS = 4
-MAX_NODES = 2000  # most nodes of one search; a line that is not finished by then does not count
-MOST_TOGETHER = 0.9  # probability of all shots of a position that have theirs raised
+MAX_NODES = 2000  # most nodes of one search; a line that is not finished then does not count
+MOST_TOGETHER = 0.9  # largest sum of the priors of all shots of a position, if they are raised
 _PLIES = MAX_OFFERS + 24  # a ply that offers nothing captures one of at most 24 pieces
-_BEST = 1000
-_BITS = 64  # moves that a word can name
+_BEST = 1000  # more than any material
+_BITS = 64  # moves that one word can mark
 _BEFORE_FAR_ROW, _BEFORE_NEAR_ROW = np.uint32(mask_of(range(24, 28))), np.uint32(mask_of(range(4, 8)))
 
 FRAME = record(
     [
-        ("best", np.int32),  # material at the end of the line, seen by the attacker
-        ("alpha", np.int32),  # the attacker has this elsewhere
-        ("beta", np.int32),  # and the defender this
-        ("move", np.int32),  # next to be tried
+        ("best", np.int32),  # best material at the end of a line so far, seen by the attacker
+        ("alpha", np.int32),  # material that the attacker has for certain by an earlier choice
+        ("beta", np.int32),  # material to which the defender can limit the attacker by an earlier choice
+        ("move", np.int32),  # next move to try
         ("num_moves", np.int32),
         ("offers", np.int32),  # sacrifices that the attacker may still make
     ]
@@ -35,7 +35,7 @@ FRAME = record(
 
 
 def new_shot_frames() -> tuple[np.ndarray, np.ndarray]:
-    """Room for a search: [plies] of ``FRAME`` and [plies, MAX_MOVES] of ``MOVE``."""
+    """Buffers for a search of shots: [plies] of ``FRAME`` and [plies, MAX_MOVES] of ``MOVE``."""
     return np.zeros(_PLIES, FRAME), new_moves(_PLIES)
 
 
@@ -49,7 +49,7 @@ def _material(own, opp, kings):
 
 @njit(cache=True)
 def _open(frame, moves, own, opp, kings, attacks):
-    """Begins a node, ``attacks`` if the attacker is to move in it; its window and offers are set."""
+    """Opens a node whose window and offers are set; ``attacks``: whether the attacker is to move."""
     frame.move = frame.num_moves = 0
     captures = jumpers_of(own, opp, kings) != 0
     material = _material(own, opp, kings)
@@ -73,8 +73,8 @@ def find_shots(own, opp, kings, frames, moves):
         frames, moves: see ``new_shot_frames``.
 
     Returns:
-        uint64, bit i set: move i in the order of ``generate(distinct=True)`` is one. (Of more than 64 quiet moves the
-        first 64 are looked at.) Whoever must capture has none.
+        uint64: bit i is set if move i in the order of ``generate(distinct=True)`` is a shot. Only the first 64 moves
+        are searched. 0 if the side to move must capture.
     """
     found = np.uint64(0)
     if jumpers_of(own, opp, kings) != 0:
@@ -106,7 +106,7 @@ def find_shots(own, opp, kings, frames, moves):
         if ply == 0:
             break
         if nodes >= MAX_NODES and frame.move < frame.num_moves and not cut:
-            break  # what has been found is from lines that were finished
+            break  # all shots in ``found`` are from finished lines
         score = frame.best
         ply -= 1
         parent = frames[ply]
@@ -127,10 +127,10 @@ def _is_shot(shots, move):
 
 @njit(cache=True)
 def raise_priors(nodes, leaf, least, frames, moves):
-    """Gives the shots of a leaf's side to move a prior of at least ``least`` each; the sum stays 1.
+    """Raises the priors of all shots of a leaf's side to move to at least ``least``; the sum of all priors stays 1.
 
-    All of them, because what wins the most material at once is not always the best. Where they are many, each has at
-    least an equal part of ``MOST_TOGETHER``.
+    All shots count, because the one that wins the most material is not always the best move. If there are many, the
+    limit is ``MOST_TOGETHER`` divided by their number.
     """
     shots = find_shots(turned(leaf.opp), turned(leaf.own), turned(leaf.kings), frames, moves)
     if shots == 0:

@@ -1,7 +1,7 @@
-"""The arrays of a search of many games, as the named tuples that all kernels take.
+"""The arrays of a search of many games, in named tuples that all kernels take.
 
-Each slot (game) has a number of lanes (one, or ``leaves_in_flight``): leaves of its tree that wait for their evaluation
-at the same time. Slot g owns the lanes from g * lanes on, and the tree nodes from ``slots[g].root`` on.
+Each slot (game) has ``leaves_in_flight`` lanes. A lane is a place for a leaf that waits for its evaluation. Slot g owns
+the lanes from g * lanes on, and the tree nodes from ``slots[g].root`` on.
 """
 
 from typing import NamedTuple
@@ -23,19 +23,19 @@ MAX_HISTORY = 96
 
 SLOT = record(
     [
-        ("root", np.int32),  # first of the game's nodes
-        ("used", np.int32),  # end of those in use
-        ("limit", np.int32),  # end of those it owns
-        ("target", np.int32),  # simulations wanted at the root
+        ("root", np.int32),  # first node of the game
+        ("used", np.int32),  # end of its nodes in use
+        ("limit", np.int32),  # end of its nodes
+        ("target", np.int32),  # simulations at the root at which the search ends
         ("waiting", np.int32),  # leaves that wait for their evaluation
         ("num_history", np.int32),  # positions in the history
         ("num_legal", np.int32),  # moves at the root
-        ("noise", np.float32),  # share of noise in the root prior
-        ("draw_value", np.float32),  # what a draw is worth to the side to move at the root of the present search
-        ("searcher", np.float32),  # 1: it is the side to move that values draws so; -1: its opponent
-        ("tainted", np.uint8),  # the tree holds draws by repetition that another root may not see
+        ("noise", np.float32),  # fraction of noise in the root's priors
+        ("draw_value", np.float32),  # value of a draw for the side to move at the root
+        ("searcher", np.float32),  # 1: the side with the contempt for draws is to move at the root; -1: its opponent is
+        ("tainted", np.uint8),  # the tree has draws by repetition that may not be draws from another root
         ("active", np.uint8),  # the search has not reached its target
-        ("ending", np.uint8),
+        ("ending", np.uint8),  # state of the game, see ``lockstep.Ending``
     ]
 )
 
@@ -53,10 +53,10 @@ class SearchState(NamedTuple):
         depths: int32 [L], index of the leaf in its path.
         pledges: float32 [L, MAX_DEPTH], see ``in_flight``.
         codes: uint64 [L, MAX_MOVES], move codes of the leaf's children.
-        outcomes: uint8 [L], what the tables say of the leaf, for its side to move.
-        plies: int16 [L], the tables' distance to the end; -1 where they know none.
-        leaves: uint32 [L, 4], positions that wait: own, opp, kings, reversible plies, seen by the side to move.
-        waiting: int32 [L], their lanes.
+        outcomes: uint8 [L], the tables' outcome of the leaf for its side to move, see ``leaf_oracle``.
+        plies: int16 [L], the tables' distance to the end of the game; -1 if unknown.
+        leaves: uint32 [L, 4], waiting positions: own, opp, kings, reversible plies, seen by the side to move.
+        waiting: int32 [L], lanes of the waiting positions.
         policy: float32 [L, NUM_POLICY], the evaluator's policy logits of the waiting leaves.
         wdl: float32 [L, 3], its win/draw/loss logits.
         moves: buffer for generated moves.
@@ -84,7 +84,7 @@ class SearchState(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """What the kernels need of a ``SearchConfig``; ``sharpness`` is 1 / policy_temperature."""
+    """The fields of a ``SearchConfig`` that kernels need; ``sharpness`` is 1 / policy_temperature."""
 
     c_puct: np.float32
     fpu_reduction: np.float32
@@ -97,7 +97,7 @@ class Settings(NamedTuple):
 
     @staticmethod
     def of(config: SearchConfig) -> "Settings":
-        """The settings in the types that the kernels are compiled for."""
+        """Converts the settings to the types that the kernels are compiled for."""
         return Settings(
             np.float32(config.c_puct),
             np.float32(config.fpu_reduction),
@@ -111,7 +111,7 @@ class Settings(NamedTuple):
 
 
 def new_state(config: SearchConfig, games: int, nodes: int) -> SearchState:
-    """Arrays for a number of games, each with a tree of at most ``nodes`` nodes."""
+    """Allocates the arrays for a number of games, each with a tree of at most ``nodes`` nodes."""
     lanes = games * config.leaves_in_flight
     slots = np.zeros(games, SLOT)
     slots["root"] = np.arange(games) * nodes
@@ -140,7 +140,7 @@ def new_state(config: SearchConfig, games: int, nodes: int) -> SearchState:
 
 @njit(cache=True, inline="always")
 def lanes_of(state):
-    """Lanes of each game."""
+    """Number of lanes of each game."""
     return state.depths.shape[0] // state.slots.shape[0]
 
 

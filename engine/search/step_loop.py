@@ -1,8 +1,7 @@
-"""The step loop of every search: select leaves, judge them, back them up; compiled with the evaluator inside.
+"""The compiled step loop of a search: select leaves, evaluate them, back them up.
 
-``search_steps`` is compiled into each function that hands it the function that judges; see ``uniform`` and the kernels
-of the networks. An evaluator that is no compiled code takes the same steps one by one through Python
-(``LockstepSearch.step``).
+``search_steps`` is compiled into each function that passes it an evaluation function; see ``uniform`` and the kernels
+of the networks. An evaluator without compiled code makes the same steps one by one in Python (``LockstepSearch.step``).
 
 Games are searched in groups: the trees of a few games stay in the processor's cache while they make many steps.
 """
@@ -19,15 +18,16 @@ from .kernels import backup_leaves, select_leaves
 from .leaf_judge import probe_leaves
 from .state import SearchState, Settings
 
-GROUP = 16  # games that take their steps before others do
+GROUP = 16  # games that make all their steps before the next ones begin
 
 
 class StepCounts(NamedTuple):
-    """What became of a call.
+    """Result of a call.
 
     Attributes:
-        judged: evaluations of positions.
-        waiting: leaves that still wait, for tables that must be read first; they are for Python to settle and judge.
+        judged: number of positions evaluated.
+        waiting: number of leaves that still wait: they need tables from disk or contain a root, so that Python must
+            settle and evaluate them.
     """
 
     judged: int
@@ -39,19 +39,19 @@ class CompiledEvaluator(Evaluator, Protocol):
     """An evaluator whose kernels the step loop calls without Python in between."""
 
     def search(self, state: SearchState, settings: Settings, tables: Tables, steps: int) -> StepCounts:
-        """Lets every active game make up to ``steps`` steps; 0 only compiles."""
+        """Makes up to ``steps`` steps in every active game; 0 only compiles."""
         ...
 
 
 @njit(inline="always")
 def search_steps(state, settings, tables, judge, network, steps):
-    """Lets every active game make up to ``steps`` steps.
+    """Makes up to ``steps`` steps in every active game.
 
     Args:
-        tables: ``Tables``; those without pieces settle nothing.
-        judge: compiled function ``judge(state, network, n)``: writes what the network says of the first n waiting
-            leaves into ``state.policy`` and ``state.wdl``; returns whether there is a policy.
-        network: whatever ``judge`` wants.
+        tables: ``Tables``; if their ``max_pieces`` is 0 they are not used.
+        judge: compiled function ``judge(state, network, n)``: writes the logits of the first n waiting leaves into
+            ``state.policy`` and ``state.wdl``; returns whether there are policy logits.
+        network: passed on to ``judge``.
 
     Returns:
         The numbers of ``StepCounts``.
@@ -74,7 +74,8 @@ def search_steps(state, settings, tables, judge, network, steps):
 
 @njit(cache=True, nogil=True)
 def _next_leaves(state, settings, tables, first, end):
-    """Selects leaves that the tables do not settle; their number, negative where ``LeafJudge`` is wanted."""
+    """Selects leaves and settles those that the tables prove; returns the number of waiting leaves, negative if
+    ``LeafJudge`` must settle some of them."""
     settled = 0
     while True:
         n = select_leaves(state, settings, first, end, settled)

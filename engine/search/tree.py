@@ -1,12 +1,13 @@
 """The tree of one game: an arena of nodes, and the kernels that read and update it.
 
-A node *is* the move that leads to it. Everything in it is seen by the player who made that move (the parent's side to
-move), so a parent compares its children without turning signs; ``value_sum / visits`` is that player's mean value. The
-root is seen by the opponent of the side to move.
+A node stands for the move that leads to it. Its position and values are seen by the side that made this move (the
+parent's side to move), so a parent compares its children without changing signs; ``value_sum / visits`` is that side's
+mean value. The root is seen by the opponent of the side to move.
 
-All games share one flat array; game g owns the nodes from g * capacity on and its root is the first of them. Kernels
-take whole arrays and indices, never slices: each slice costs Numba two atomic counts, which halved the search's speed.
-Those that run once a simulation are inlined, because a call hands over every word that describes every array.
+All games share one flat array. Game g owns the nodes from g * capacity on; the first of them is its root. Kernels take
+whole arrays and indices, never slices: for each slice Numba changes a reference count twice by atomic operations, which
+halved the search's speed. Kernels that run once per simulation are inlined, because a call passes all words that
+describe the arrays.
 """
 
 import math
@@ -30,25 +31,25 @@ NODE = record(
         ("visits", np.int32),
         ("value_sum", np.float32),
         ("draw_sum", np.float32),
-        ("raw_value", np.float32),  # the evaluation for the side to move, once it is ``judged``
-        ("raw_draw", np.float32),
+        ("raw_value", np.float32),  # evaluation P(win) - P(loss) for the side to move, if ``judged``
+        ("raw_draw", np.float32),  # P(draw), if ``judged``
         ("num_children", np.uint8),
         ("reversible", np.uint8),
         ("proof", np.uint8),  # WIN, DRAW, LOSS or UNKNOWN, for the player who moved into the node
         ("proof_plies", np.uint8),
         ("judged", np.uint8),
         ("shared", np.uint8),  # has a twin, see ``graph``
-        ("sought", np.uint8),  # its shots have been looked for
+        ("sought", np.uint8),  # its shots have been searched
     ]
 )
 MAX_PLIES = 255
-NO_DISTANCE = 192  # ``proof_plies`` from here on: proven by tables that give no distance to the end
+NO_DISTANCE = 192  # ``proof_plies`` from here on: proven by tables without distances to the end of the game
 _HOPELESS = np.float32(-1e6)
 
 
 @njit(cache=True)
 def proven_value(proof):
-    """Value of a proven node for the player who moved into it."""
+    """Value of a proven node for the side that moved into it."""
     if proof == WIN:
         return np.float32(1.0)
     if proof == LOSS:
@@ -58,23 +59,23 @@ def proven_value(proof):
 
 @njit(cache=True, inline="always")
 def node_value(node):
-    """Mean value of a visited node for the player who moved into it; exact where the node is proven."""
+    """Mean value of a visited node for the side that moved into it; exact if the node is proven."""
     return np.float32(node.value_sum / np.float32(max(node.visits, 1)))
 
 
 @njit(cache=True, inline="always")
 def select_puct(nodes, parent, c_puct, fpu_reduction, draw_value):
-    """The child of ``parent`` with the largest Q + U; proven losses only if nothing else is left.
+    """The child of ``parent`` with the largest Q + U; a proven loss only if all children are proven losses.
 
     Q = (wins - losses + draw_value * draws) / visits, U = c_puct * prior * sqrt(visits of the parent) / (1 + visits).
-    An untried move is valued below its parent by fpu_reduction * sqrt(prior already tried), as in lc0 and KataGo.
+    Q of an untried move is the parent's Q - fpu_reduction * sqrt(sum of tried priors), as in lc0 and KataGo.
     """
     node = nodes[parent]
     first, visits = np.uint64(node.first_child), np.float32(max(node.visits, 1))
     exploration = np.float32(c_puct * np.float32(math.sqrt(visits)))
     best, best_score = np.uint64(0), np.float32(-np.inf)
     untried, untried_prior, tried = np.uint64(0), np.float32(-1.0), np.float32(0.0)
-    for i in range(np.uint64(node.num_children)):  # one pass, no branches: the processor would guess them wrongly
+    for i in range(np.uint64(node.num_children)):  # one pass without branches, which would often be mispredicted
         move = nodes[first + i]
         is_tried = move.visits > 0 or move.proof == LOSS
         tried += move.prior * np.float32(min(move.visits, 1))
@@ -97,7 +98,7 @@ def select_puct(nodes, parent, c_puct, fpu_reduction, draw_value):
 
 @njit(cache=True, inline="always")
 def backup(nodes, paths, g, depth, value, draw):
-    """Adds one visit along ``paths[g, 0..depth]``; from a proven node on, its exact value is what travels up.
+    """Adds one visit to the nodes ``paths[g, 0..depth]``; a proven node passes its exact value on to those above.
 
     Args:
         value, draw: P(win) - P(loss) and P(draw) for the side to move at the end of the path.
@@ -124,9 +125,9 @@ def mark(node, proof, plies):
 
 @njit(cache=True)
 def settle(nodes, index):
-    """Proves a node from its children if they allow it; returns whether it is proven now.
+    """Marks a node as proven if its children determine its value; returns whether they do.
 
-    The winner takes the shortest win, the loser the longest loss.
+    The plies are those of the shortest win or the longest loss.
     """
     parent = nodes[index]
     shortest_win, longest_loss = MAX_PLIES + 1, -1
@@ -155,7 +156,7 @@ def settle(nodes, index):
 
 @njit(cache=True)
 def prove_above(nodes, paths, g, depth):
-    """Carries a proof at the end of the path up as far as it reaches."""
+    """Marks nodes of the path above its proven end as proven, as long as their children determine their value."""
     for i in range(depth - 1, -1, -1):
         if not settle(nodes, paths[g, i]):
             return
@@ -163,14 +164,14 @@ def prove_above(nodes, paths, g, depth):
 
 @njit(cache=True)
 def prove(nodes, paths, g, depth, proof, plies):
-    """Marks the end of the path as proven and carries the proof up as far as it reaches."""
+    """Marks the end of the path as proven, and then the nodes above it (``prove_above``)."""
     mark(nodes[paths[g, depth]], proof, plies)
     prove_above(nodes, paths, g, depth)
 
 
 @njit(cache=True, inline="always")
 def clear(node):
-    """Forgets all but a node's position and how it is reached."""
+    """Resets a node except for its position, its prior and its reversible plies."""
     node.visits = 0
     node.value_sum = np.float32(0.0)
     node.draw_sum = np.float32(0.0)
@@ -186,7 +187,11 @@ def clear(node):
 
 @njit(cache=True, inline="always")
 def add_children(nodes, used, index, moves, count):
-    """Gives a leaf its ``count`` children, unvisited, from generated ``moves``; returns the new end."""
+    """Adds ``count`` unvisited children with equal priors to a leaf, from generated ``moves``.
+
+    Returns:
+        The new end of the nodes in use.
+    """
     parent = nodes[index]
     parent.first_child = np.int32(used)
     parent.num_children = np.uint8(count)
@@ -211,13 +216,13 @@ def legal_at(node, moves):
 
 @njit(cache=True)
 def same_position(a, b):
-    """Whether two nodes an even number of plies apart hold the same position."""
+    """Whether two nodes, an even number of plies apart, have the same position."""
     return a.own == b.own and a.opp == b.opp and a.kings == b.kings
 
 
 @njit(cache=True)
 def earlier_in_game(node, histories, g, depth, num_history):
-    """How often a position ``depth`` plies below the root has occurred in the game before the root."""
+    """Number of occurrences, in the game before the root, of the position of a node ``depth`` plies below the root."""
     count = 0
     for back in range(max(2, depth + 2 - depth % 2), min(np.int64(node.reversible), depth + num_history) + 1, 2):
         count += same_position(node, histories[g, num_history - (back - depth)])
@@ -226,14 +231,14 @@ def earlier_in_game(node, histories, g, depth, num_history):
 
 @njit(cache=True)
 def keep_subtree(nodes, root, child, end, scratch, moved):
-    """Makes ``child`` the root: its subtree moves to the front of the game's nodes. Returns their new end.
+    """Makes ``child`` the root: moves its subtree to the front of the game's nodes and returns their new end.
 
     Args:
-        end: of the game's nodes in use.
+        end: end of the game's nodes in use.
         scratch, moved: buffers, ``NODE`` and int32 [nodes of the game].
     """
     scratch[0] = nodes[child]
-    moved[: end - root] = 0  # where children go, by the first of them: nodes with a twin have the same
+    moved[: end - root] = 0  # new index of each group of children, by its first child: twins have the same group
     used = 1
     i = 0
     while i < used:

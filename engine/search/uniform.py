@@ -1,4 +1,4 @@
-"""An evaluator without a network: equal priors and even chances, to measure the search alone."""
+"""An evaluator without a network: equal priors, and equal win, draw and loss. It measures the search alone."""
 
 import numpy as np
 from numba import njit
@@ -18,15 +18,15 @@ def _judge_uniform(state, network, n):
 
 @njit(cache=True, nogil=True)
 def search_uniform(state, settings, tables, steps):
-    """``search_steps`` with equal priors and even chances everywhere."""
+    """``search_steps`` with the evaluation of ``UniformEvaluator``."""
     return search_steps(state, settings, tables, _judge_uniform, None, steps)
 
 
 class UniformEvaluator:
-    """Gives every move the same prior and every position even chances; free, so it measures the search alone."""
+    """Gives all moves equal priors and all positions equal win, draw and loss, at no cost."""
 
     def evaluate(self, positions: np.ndarray) -> tuple[None, np.ndarray]:
-        """No policy, and zero WDL logits for every position."""
+        """Returns no policy, and win/draw/loss logits of 0 for every position."""
         return None, np.zeros((len(positions), 3), np.float32)
 
     def search(self, state: SearchState, settings: Settings, tables: Tables, steps: int) -> StepCounts:

@@ -1,4 +1,4 @@
-"""Exact endgame tables: built from the rules alone, stored in small files, probed at random."""
+"""Exact endgame tables: built from the rules alone, stored in small files, with random access."""
 
 from .probe import MissingTableError, Tablebase, open_tablebase
 

@@ -1,4 +1,4 @@
-"""A range of addresses whose memory, or disk, is taken where it is written to and can be given back."""
+"""A range of bytes that takes memory or disk only where it is written, and can give it back."""
 
 import mmap
 import os
@@ -10,7 +10,7 @@ import numpy as np
 from ..files import StorageError
 
 _LINUX = sys.platform == "linux"
-_NO_RESERVE = 0x4000 if _LINUX else 0  # memory need not be there before it is used
+_NO_RESERVE = 0x4000 if _LINUX else 0  # memory is not reserved before it is used
 PAGE = mmap.PAGESIZE
 
 
@@ -18,11 +18,11 @@ class Arena:
     """Bytes that are zero until they are written to.
 
     Args:
-        size: in bytes. file: where they are kept, with holes for what is zero; in memory if None. An existing file
-            of this size is gone on with.
+        size: number of bytes.
+        file: sparse file that holds them; in memory if None. The content of an existing file of this size is kept.
 
     Raises:
-        ValueError: there are fewer addresses.
+        ValueError: the address space or memory does not suffice.
         StorageError: the file cannot be made.
     """
 
@@ -33,11 +33,11 @@ class Arena:
         except OSError as error:
             if file is not None:
                 raise StorageError(error.errno, f"cannot keep tables in {file}: {error.strerror}") from error
-            raise ValueError(f"tables of {size / 1e9:.0f} GB are more than there is memory for") from error
+            raise ValueError(f"tables of {size / 1e9:.0f} GB do not fit into memory") from error
         self.bytes = np.frombuffer(self._map, np.uint8)
 
     def clear(self, low: int, high: int) -> None:
-        """Sets bytes to zero. On Linux, whole pages of memory or disk are given back."""
+        """Sets the bytes ``low`` to ``high - 1`` to zero. On Linux, gives whole pages of memory or disk back."""
         first, last = -(-low // PAGE) * PAGE, high // PAGE * PAGE
         if not (_LINUX and first < last and self._give_back(first, last)):
             self.bytes[low:high] = 0
@@ -48,12 +48,12 @@ class Arena:
     def _give_back(self, low: int, high: int) -> bool:
         try:
             self._map.madvise(mmap.MADV_REMOVE if self._on_disk else mmap.MADV_DONTNEED, low, high - low)
-        except OSError:  # a file system without holes
+        except OSError:  # the file system has no sparse files
             return False
         return True
 
     def save(self, low: int, high: int) -> None:
-        """Returns when the disk has these bytes."""
+        """Writes the bytes ``low`` to ``high - 1`` to disk, and waits for it."""
         first = low // PAGE * PAGE
         self._map.flush(first, high - first)
 

@@ -1,4 +1,4 @@
-"""Builds table files: solves what is missing, slice by slice, and goes on where an earlier build stopped."""
+"""Builds table files: solves the missing slices one after another, and continues an earlier build."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
@@ -27,10 +27,10 @@ def _check_memory(pieces: int) -> None:
 
 
 def _tables(folder: Path, pieces: int) -> DenseTables:
-    """Empty tables in memory or, where that does not suffice, in files of the folder.
+    """Empty tables in memory or, if that does not suffice, in files of the folder.
 
     Raises:
-        ValueError: the disk does not suffice either.
+        ValueError: the disk does not suffice, either.
     """
     if fits_memory(pieces):
         return DenseTables(pieces)
@@ -38,7 +38,7 @@ def _tables(folder: Path, pieces: int) -> DenseTables:
     try:
         check_disk(folder, pieces, peak_bytes(pieces, False, on_disk=True), tables.disk_bytes())
     except ValueError:
-        if tables.filled():  # nothing is lost of a build that was killed
+        if tables.filled():  # keeps the work of a build that was killed
             tables.close()
         else:
             tables.remove()
@@ -54,10 +54,10 @@ def write_values(folder: Path, pair: Material, values: Values, workers: Workers)
 
 
 def missing_files(folder: Path, pair: Material, distance: bool) -> list[Kind]:
-    """The kinds of file that a folder lacks for a pair.
+    """The kinds of file that a folder lacks for a pair; those of distances only if ``distance``.
 
-    Those that nobody asked for are looked through as well: a folder with a damaged file is not complete. Raises
-    ``TableFileError`` for such a file.
+    All existing files are checked, including distances that are not asked for. Raises ``TableFileError`` if one is
+    damaged.
     """
     kinds: tuple[Kind, ...] = ("wdl", "distance")
     lacking = [kind for kind in kinds if not _has(folder, pair, kind)]
@@ -76,12 +76,14 @@ class Builder:
     """Fills a folder with the tables of 2 to ``pieces`` pieces.
 
     Args:
-        distance: also how many plies every win takes.
-        threads: of the solver; all cores if None.
-        report: told what part of a pair, from 0 to 1, has been solved.
+        folder: folder for the files; made if it does not exist.
+        pieces: largest number of pieces.
+        distance: whether to build tables of distances, too.
+        threads: threads of the solver; all cores if None.
+        report: called with the pair being solved and the fraction of it, 0 to 1, that is solved.
 
     Raises:
-        ValueError: ``pieces`` is out of range, or the tables take more memory and disk than there is.
+        ValueError: ``pieces`` is out of range, or there is not enough memory and disk.
         StorageError: the folder cannot be made.
     """
 
@@ -105,10 +107,10 @@ class Builder:
         self._threads = threads
 
     def run(self, only: Collection[Material] | None = None) -> Iterator[Step]:
-        """Builds pair by pair; what is there already is looked through first, and kept.
+        """Builds pair by pair; existing files are checked first, and kept.
 
         Args:
-            only: these pairs, and those that they need; all if None.
+            only: pairs to build, with those that they need; all if None.
 
         Raises:
             TableFileError: a file in the folder is damaged or foreign.
@@ -133,16 +135,17 @@ class Builder:
             self._tables.remove()
 
     def build_values(self, pair: Material) -> Path:
-        """Builds the values of one pair, from the folder's files where they are there; returns its file.
+        """Builds the file of values of one pair and returns its path. Uses the folder's files for the pairs that it
+        needs.
 
-        Raises what ``run`` does.
+        Raises the errors of ``run``.
         """
         with Workers(self._threads) as workers:
             self._build(pair, ["wdl"], workers)
         return self.folder / file_name(pair, "wdl")
 
     def forget(self, pairs: Iterable[Material]) -> None:
-        """Takes pairs out of memory; those that are needed again come back from their files."""
+        """Removes pairs from memory; they are read from their files if they are needed again."""
         self._tables.drop(*self._tables.filled() & {material for pair in pairs for material in slices_of(pair)})
 
     def _build(self, pair: Material, lacking: list[Kind], workers: Workers) -> None:
@@ -150,7 +153,7 @@ class Builder:
         self._write(pair, values, halves, lacking, workers)
 
     def _fill(self, pair: Material, workers: Workers) -> tuple[Values, np.ndarray | None]:
-        """Brings a pair into memory, and what it needs before it; returns its values and half distances."""
+        """Brings a pair and all that it needs into memory; returns its values and half distances."""
         tables, distances = self._tables, self._distances
         for before in sorted({material.pair for material in needs([pair]) if material not in tables}, key=sum):
             if before not in tables or before.swapped() not in tables:

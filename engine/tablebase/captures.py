@@ -1,4 +1,4 @@
-"""Where a word's roamer must stand for the side to move to have a capture, or to crown a man: all places at once."""
+"""Squares of a word's roamer with which the side to move has a capture, or can crown a man: all squares at once."""
 
 import numpy as np
 from numba import njit
@@ -9,11 +9,13 @@ from .layout import ALL_SQUARES, HOME_ROW
 
 @njit(cache=True)
 def capture_places(grid, pieces, taken):
-    """Places of the roamer with which the side to move has a capture, uint32; right only where it may stand.
+    """Squares (uint32) of the roamer with which the side to move has a capture; valid only for squares where it may
+    stand.
 
     Args:
-        grid: its ``second`` says who is to move.
-        pieces: uint32 [4], squares of the others by kind. taken: of all of them.
+        grid: layout and side to move (``second``).
+        pieces: uint32 [4], squares of the other pieces by kind.
+        taken: squares of all other pieces.
     """
     side = 1 if grid.second else 0
     theirs = np.uint32(pieces[2 - 2 * side] | pieces[3 - 2 * side])
@@ -24,17 +26,17 @@ def capture_places(grid, pieces, taken):
         movers = np.uint32(pieces[2 * side + 1] | (pieces[2 * side] if men_too else np.uint32(0)))
         beside = step(movers, direction)
         landings |= step(beside & theirs, direction) & free
-        if not own_roamer:  # it is jumped over
+        if not own_roamer:  # the roamer is captured
             places |= beside & step(free, back)
-        elif men_too or grid.roamer & 1 == 1:  # it jumps
+        elif men_too or grid.roamer & 1 == 1:  # the roamer captures
             places |= step(step(free, back) & theirs, back)
-    # the others' captures among themselves, but where the roamer stands on the only square to land on
+    # captures among the other pieces, unless the roamer stands on the only square to land on
     return np.uint32(places | _unless_only(landings))
 
 
 @njit(cache=True)
 def crowning_places(grid, pieces, taken):
-    """Places of the roamer with which a man of the side to move may step to its promotion row, uint32.
+    """Squares (uint32) of the roamer with which a man of the side to move can step to its promotion row.
 
     See ``capture_places`` for the arguments.
     """
@@ -50,7 +52,7 @@ def crowning_places(grid, pieces, taken):
 
 @njit(cache=True)
 def _unless_only(squares):
-    """All squares but the only one of ``squares``; none if there are none."""
+    """No squares if ``squares`` is empty, all other squares if it is a single one, else all squares."""
     if squares == 0:
         return np.uint32(0)
     return np.uint32(ALL_SQUARES) if squares & (squares - np.uint32(1)) != 0 else np.uint32(~squares)

@@ -1,39 +1,40 @@
-"""Adaptive binary arithmetic coding, the same code for both directions.
+"""Adaptive binary arithmetic coding, with the same code for encoding and decoding.
 
 The coder is the carry-less one of the PAQ family (M. Mahoney, "Adaptive weighing of context models for lossless data
-compression", 2005): an interval of 32-bit numbers is split in proportion to the probability of the next bit, and
-leading bytes on which both ends agree are shifted out. Everything is integer arithmetic, so every machine decodes
-alike.
+compression", 2005). It splits an interval of 32-bit numbers in proportion to the probability of the next bit, and
+writes leading bytes on which both ends agree. It uses only integers, so decoding gives the same result on every
+machine.
 
-A *model* is one uint32: the probability of a one in its upper 22 bits, and how often it was used in its lower 10.
+A *model* is one uint32: the probability of a one in the upper 22 bits, and the number of times it was used in the lower
+10.
 """
 
 import numpy as np
 from numba import njit
 
-LOW, HIGH, CODE, PLACE, END = range(5)  # places in a coder's state, int64 [5]
+LOW, HIGH, CODE, PLACE, END = range(5)  # indices in a coder's state, int64 [5]
 STATE_SIZE = 5
-LIMIT = 255  # about how many bits a model remembers
+LIMIT = 255  # largest count: a model adapts as a mean over about this number of bits
 _PROBABILITY_BITS = 22
 _COUNT_BITS = 10
 _RATES = np.array([65536 / (n + 1.6) for n in range(LIMIT + 1)], np.int64)
 
 
 def model(probability: float, count: int) -> int:
-    """A model that believes in a probability of ones as firmly as after ``count`` bits."""
+    """A model with this probability of a one, which adapts as if it had seen ``count`` bits."""
     scaled = min(max(round(probability * (1 << _PROBABILITY_BITS)), 1), (1 << _PROBABILITY_BITS) - 1)
     return scaled << _COUNT_BITS | min(count, LIMIT)
 
 
 @njit(cache=True)
 def start_encoding(state):
-    """Readies a coder to write from place 0 of its buffer on."""
+    """Initialises a coder to write from index 0 of its buffer on."""
     state[LOW], state[HIGH], state[CODE], state[PLACE] = 0, 0xFFFFFFFF, 0, 0
 
 
 @njit(cache=True)
 def start_decoding(state, data, place, end):
-    """Readies a coder to read ``data[place:end]``; beyond the end it reads zeros."""
+    """Initialises a coder to read ``data[place:end]``; beyond the end it reads zeros."""
     state[LOW], state[HIGH], state[CODE], state[PLACE], state[END] = 0, 0xFFFFFFFF, 0, place, end
     for _ in range(4):
         _shift_in(state, data)
@@ -48,10 +49,14 @@ def _shift_in(state, data):
 
 @njit(cache=True, inline="always")
 def code_bit(state, data, models, index, bit, decoding):
-    """Encodes ``bit``, or decodes and returns it; the model learns from it.
+    """Encodes ``bit``, or decodes it; returns it and adapts the model.
 
     Args:
-        state: int64 [STATE_SIZE]. data: uint8, the buffer written to or read from. models: uint32.
+        state: int64 [STATE_SIZE], the coder's state.
+        data: uint8, buffer that is written or read.
+        models: uint32, all models.
+        index: index of the model to use.
+        bit: the bit to encode; ignored when decoding.
     """
     memory = np.int64(models[index])
     probability = memory >> _COUNT_BITS
@@ -81,7 +86,7 @@ def code_bit(state, data, models, index, bit, decoding):
 
 @njit(cache=True)
 def finish_encoding(state, data):
-    """Writes the shortest end that decodes, zeros being read beyond it; returns the number of bytes in all."""
+    """Writes as few bytes as suffice to decode, since zeros are read beyond them; returns the total number of bytes."""
     low, high, place = state[LOW], state[HIGH], state[PLACE]
     if low > 0:
         for kept in range(1, 5):

@@ -1,4 +1,4 @@
-"""What ``crownhead tablebase build``, ``verify`` and ``stats`` do: progress, tables of figures, and those of --json."""
+"""The commands ``crownhead tablebase build``, ``info``, ``verify`` and ``stats``."""
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
@@ -22,11 +22,11 @@ from .slice_file import Kind, SliceCounts, SliceFile
 from .store import find_files
 from .verify import Verifier
 
-_WORTH_TELLING_S = 10.0  # cost in seconds of one core from which a build says it beforehand
+_WORTH_TELLING_S = 10.0  # smallest cost, in seconds of one core, that a build announces
 
 
 class StepProgress:
-    """A bar on standard error while pairs of slices are worked on: rate and time left, by what was worked on here."""
+    """A progress bar on standard error with rate and time left, estimated from the pairs solved by this process."""
 
     def __init__(self, title: str, quiet: bool) -> None:
         columns = TimeElapsedColumn(), BarColumn(20), TextColumn("{task.percentage:.0f} %")
@@ -43,7 +43,7 @@ class StepProgress:
         self._show(f"after {step.pair.name}", 0)
 
     def within(self, pair: Material, part: float) -> None:
-        """Shows a pair that is being solved, of which this part, from 0 to 1, is done."""
+        """Shows the pair being solved; ``part``: fraction of it that is done, 0 to 1."""
         self._show(f"in {pair.name}", round(layout_of(pair).words * part))
 
     def _show(self, where: str, more: int) -> None:
@@ -51,16 +51,16 @@ class StepProgress:
         self._progress.update(self._task, total=total, completed=done, description=self.text(where, more))
 
     def text(self, where: str, more: int = 0) -> str:
-        """Time left, where it is, and the rate; ``more`` words of the pair being solved are done."""
+        """Text with time left, ``where`` and rate; ``more``: number of words done in the pair being solved."""
         worked = self._worked + more
-        if not worked or not self._total:  # pairs found in the folder take no time
+        if not worked or not self._total:  # no rate is known: pairs found in the folder take no time
             return f"{self._title} {where}"
         rate = worked / (perf_counter() - self._began)
         left = timedelta(seconds=round((self._total - self._done - more) / rate))
         return f"{left} left, {self._title} {where}, {rate / 1e3:,.0f} k words/s"
 
     def over(self, steps: Iterator[Step]) -> list[Step]:
-        """Shows the progress of steps until they end; returns them."""
+        """Runs all steps with a progress bar, and returns them."""
         taken = []
         with self._progress:
             for step in steps:
@@ -77,11 +77,11 @@ def build_command(
     names: list[str] | None = None,
     steps_in: Callable[[Path], Iterator[Step]] | None = None,
 ) -> dict[str, Any]:
-    """Builds what a folder lacks; see ``crownhead tablebase build --help``.
+    """Builds the files that a folder lacks; see ``crownhead tablebase build --help``.
 
     Args:
-        names: of slices; only they are built, and what they need. All if None.
-        steps_in: builds it, if not a ``Builder``.
+        names: names of slices to build, with those that they need; all if None.
+        steps_in: returns the steps of the build in a folder; None: those of a ``Builder``.
     """
     began = perf_counter()
     folder = folder or default_folder()
@@ -116,7 +116,7 @@ def build_command(
 def builder_steps(
     folder: Path, pieces: int, distance: bool, names: list[str] | None, report: Callable[[Material, float], None]
 ) -> Iterator[Step]:
-    """The steps of a ``Builder``; raises ``ValueError`` where a name is no slice of at most ``pieces`` pieces."""
+    """The steps of a ``Builder``; raises ``ValueError`` if a name is not a slice of at most ``pieces`` pieces."""
     only = None if names is None else {parse_name(name).pair for name in names}
     too_many = [pair.name for pair in only or [] if pair.pieces > pieces]
     if too_many:
@@ -125,7 +125,7 @@ def builder_steps(
 
 
 def _tell_costs(folder: Path, pieces: int, distance: bool, quiet: bool) -> None:
-    """Says what a build will take, before it begins."""
+    """Prints files, time and memory that a build needs, before it begins."""
     costs = table_costs([folder] if folder.exists() else [], pieces)
     size, seconds = sum(cost["bytes_more"] for cost in costs), sum(cost["core_seconds_more"] for cost in costs)
     if seconds >= _WORTH_TELLING_S:
@@ -139,7 +139,7 @@ def _tell_costs(folder: Path, pieces: int, distance: bool, quiet: bool) -> None:
 
 
 def info_command(folder: Path | None, quiet: bool) -> dict[str, Any]:
-    """What tables are there, and what more would cost; see ``crownhead tablebase info --help``."""
+    """Prints existing tables and the costs of others; see ``crownhead tablebase info --help``."""
     folders = [folder] if folder else [path for path in (default_folder(), SHIPPED) if path.exists()]
     costs = table_costs(folders)
     distances = [pair.pieces for pair, kind in find_files(folders) if kind == "distance"]
@@ -208,7 +208,7 @@ def verify_command(folder: Path | None, pieces: int | None, quiet: bool) -> dict
 
 
 def stats_command(folder: Path | None, pieces: int | None, quiet: bool) -> dict[str, Any]:
-    """What the tables of a folder hold; see ``crownhead tablebase stats --help``."""
+    """Prints counts of the positions in tables; see ``crownhead tablebase stats --help``."""
     folders = [folder] if folder else [path for path in (default_folder(), SHIPPED) if path.exists()]
     figures = table_stats(folders, pieces)
     if not quiet:
@@ -229,7 +229,7 @@ def _print_counts(title: str, rows: dict[str, dict[str, Any]]) -> None:
 
 
 def slice_counts(folders: Iterable[Path]) -> dict[Material, SliceCounts]:
-    """Counts of every slice that the folders have a table of, in the order in which slices are solved.
+    """Counts of all slices with a table in the folders, in the order in which slices are solved.
 
     Raises:
         TableFileError: a file is damaged or foreign.
@@ -237,7 +237,7 @@ def slice_counts(folders: Iterable[Path]) -> dict[Material, SliceCounts]:
     """
     files = find_files(folders)
     found: dict[str, SliceCounts] = {}
-    kinds: tuple[Kind, ...] = ("wdl", "distance")  # only the latter knows the longest wins
+    kinds: tuple[Kind, ...] = ("wdl", "distance")  # only files of distances have the longest wins
     for kind in kinds:
         for (_, other), path in files.items():
             if other == kind:
@@ -254,7 +254,7 @@ def table_stats(folders: Iterable[Path], pieces: int | None = None) -> dict[str,
         pieces: only slices with this number of pieces; all if None.
 
     Returns:
-        ``slices`` by name; ``pieces``: their sums by number of pieces, for those of which every slice is there.
+        ``slices``: counts by name; ``pieces``: sums by number of pieces, where all slices have a table.
 
     Raises:
         ValueError: there is no table, or none with this number of pieces.

@@ -1,4 +1,4 @@
-"""What tables cost: bytes of files, time of a processor's core, memory; and what is there of them already."""
+"""Costs of tables: bytes of files, seconds of one core, memory; and which tables exist already."""
 
 from collections.abc import Container, Iterable
 from pathlib import Path
@@ -11,7 +11,8 @@ from .store import find_files
 
 
 class _Measured(NamedTuple):
-    """A build of all values of one number of pieces, on a core of an AMD EPYC Zen 4, 2026-11-26 (docs/measured.md)."""
+    """Costs of all values of one number of pieces, built on one core of an AMD EPYC Zen 4, 2026-11-26
+    (docs/measured.md)."""
 
     file_bytes: int  # the same on every machine
     seconds: float
@@ -28,12 +29,15 @@ _MEASURED = {
 
 
 class TableCosts(TypedDict):
-    """What tables of the values of one number of pieces cost.
+    """Costs of the values of one number of pieces.
 
-    ``pairs`` of slices there are, of which files of ``pairs_there`` are there already, with ``bytes_there``. The others
-    would take about ``bytes_more`` and, of one core's time, ``core_seconds_more``: measured for all on one machine, and
-    divided by the numbers of positions; of eight pieces it is extrapolated. ``memory`` is what a build of all from the
-    fewest pieces on takes at its most, or of the disk where memory does not suffice.
+    Attributes:
+        pairs: number of pairs of slices.
+        pairs_there, bytes_there: number and bytes of the files that exist.
+        bytes_more: estimated bytes of the other files.
+        core_seconds_more: estimated seconds of one core to build the other files. Both estimates are measured costs of
+            all pairs, in proportion to numbers of words; for eight pieces they are extrapolated.
+        memory: peak bytes of a build from two pieces up to this number, in memory.
     """
 
     pieces: int
@@ -46,7 +50,7 @@ class TableCosts(TypedDict):
 
 
 def table_costs(folders: Iterable[Path], pieces: int = MAX_PIECES) -> list[TableCosts]:
-    """What tables of 2 to ``pieces`` pieces cost beyond those that the folders have; raises ``StorageError``."""
+    """Costs of tables of 2 to ``pieces`` pieces, given the files in the folders; raises ``StorageError``."""
     files = {pair: path for (pair, kind), path in find_files(folders).items() if kind == "wdl"}
     there = {pair: path.stat().st_size for pair, path in files.items()}
     return [_costs(number, there) for number in range(MIN_PIECES, pieces + 1)]
@@ -68,7 +72,7 @@ def _costs(pieces: int, there: dict[Material, int]) -> TableCosts:
 
 
 def _costs_of_all(pieces: int) -> _Measured:
-    """Measured or, of more pieces, what is measured of the most, for as many words more."""
+    """The measured costs; for more pieces, the largest measured ones in proportion to the number of words."""
     if pieces in _MEASURED:
         return _MEASURED[pieces]
     most = max(_MEASURED)
@@ -81,6 +85,6 @@ def _num_words(pieces: int) -> int:
 
 
 def _share(pairs: Iterable[Material], some: Container[Material]) -> float:
-    """The share of positions that some of the pairs have."""
+    """The fraction of the pairs' words that ``some`` of them have."""
     words = {pair: layout_of(pair).words for pair in pairs}
     return sum(count for pair, count in words.items() if pair in some) / sum(words.values())

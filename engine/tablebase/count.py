@@ -1,4 +1,4 @@
-"""How many positions of a slice are won, drawn and lost, and how long its longest win takes."""
+"""Counts the won, drawn and lost positions of a slice, and finds its longest win."""
 
 import numpy as np
 from numba import njit
@@ -14,7 +14,7 @@ from .solver import Values
 
 @njit(cache=True, nogil=True)
 def _count_words(grid, values, counts):
-    """Adds the canonical positions, and those won and lost, of all words to ``counts`` [3]."""
+    """Adds the numbers of canonical positions, of won and of lost ones in all words to ``counts``, int64 [3]."""
     values, counts = borrowed(values), borrowed(counts)
     ranks, pieces = np.zeros(NUM_KINDS, np.int64), np.zeros(NUM_KINDS, np.uint32)
     for word in range(grid.words):
@@ -27,7 +27,7 @@ def _count_words(grid, values, counts):
 
 @njit(cache=True, nogil=True)
 def _longest_win(grid, values, halves):
-    """(half distance, word, bit) of a win that takes longest; half distance 0 if nothing is won."""
+    """(half distance, word, bit) of a longest win; half distance 0 if no position is won."""
     values, halves = borrowed(values), borrowed(halves)
     best, best_word, best_bit = 0, np.int64(0), np.uint32(0)
     for word in range(grid.words):
@@ -41,7 +41,7 @@ def _longest_win(grid, values, halves):
 
 
 def fen_of(grid: Grid, word: int, bit: int) -> str:
-    """The position of a word and bit with its side to move as Black."""
+    """FEN of the position of a word and bit; the side to move is Black."""
     pieces = np.zeros(NUM_KINDS, np.uint32)
     place_word(grid, word, np.zeros(NUM_KINDS, np.int64), pieces)
     pieces[grid.roamer] |= np.uint32(1) << np.uint32(bit)
@@ -49,9 +49,10 @@ def fen_of(grid: Grid, word: int, bit: int) -> str:
 
 
 def count_pair(layout: Layout, values: Values, halves: np.ndarray | None = None) -> dict[str, SliceCounts]:
-    """Counts of both slices of a pair by name.
+    """Counts of both slices of a pair, by name.
 
     Args:
+        values: values of the pair, see ``solver.Values``.
         halves: uint8 [2, words, 32], see ``distance.solve_distances``; without them ``longest_win`` is None.
     """
     counts = {}

@@ -1,6 +1,6 @@
-"""All values of many slices side by side in memory: two bits for each position, or its distance.
+"""All values of many slices in one array in memory: two bits, or a distance, for each position.
 
-Builders and trainers, which may touch any position, read these; whoever needs a few positions probes the files.
+These are for builders and trainers, which need all positions. To look up single positions, probe the files.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -30,7 +30,7 @@ from .wdl_codec import BLOCK_WORDS, BlockCodec
 
 
 def decode_file(file: SliceFile, layout: Layout, workers: Workers, values: np.ndarray) -> None:
-    """Sets ``values``, uint32 [words, 2], to what a file keeps; right only where ``wdl_codec`` keeps a value."""
+    """Decodes a file into ``values``, uint32 [words, 2]; valid only where ``wdl_codec`` stores a value."""
     grid, priors = grid_of(layout, False), file.priors()
     edges = np.linspace(0, file.header.blocks, min(file.header.blocks, 4 * workers.threads) + 1).astype(int)
 
@@ -45,13 +45,15 @@ def decode_file(file: SliceFile, layout: Layout, workers: Workers, values: np.nd
 
 @njit(cache=True, nogil=True)
 def _complete_rows(low, high, grid, solved, kept, values, moves):
-    """Completes what a file keeps of the first side to move: captures are settled, others follow their kept copy.
+    """Completes the values of rows ``low`` to ``high - 1`` with the first side to move, from those that a file stores.
+
+    Positions with a capture are settled by its results; the others get the value of their stored copy.
 
     Args:
         solved: directory and values of the slices that captures lead to.
         kept: directory in which this slice begins at word 0.
-        values: uint32 [words, 2], what the file keeps (``decode_file``); set. Of a word that holds kept copies these
-            never change, so threads may read them meanwhile.
+        values: uint32 [words, 2], the stored values (``decode_file``); completed. Stored values never change, so
+            several threads may read them.
     """
     (slices, words), kept = borrowed(solved), borrowed(kept)
     values, moves, grid = borrowed(values), borrowed(moves), borrowed(grid)
@@ -85,7 +87,7 @@ def _complete_rows(low, high, grid, solved, kept, values, moves):
 
 
 def restore_pair(file: SliceFile, problem: Problem, workers: Workers) -> None:
-    """Sets all values of a pair, zero before, from its file."""
+    """Sets all values of a pair from its file; they must be zero before."""
     layout, first, values = problem.layout, problem.grids[0], problem.values[0]
     kept = no_slices()
     add_slice(kept, layout.material, 0)
@@ -96,27 +98,28 @@ def restore_pair(file: SliceFile, problem: Problem, workers: Workers) -> None:
 
 
 def check_pieces(pieces: int) -> None:
-    """Raises ``ValueError`` if there are no tables of 2 to ``pieces`` pieces."""
+    """Raises ``ValueError`` if ``pieces`` is not a number of pieces with tables."""
     if not MIN_PIECES <= pieces <= MAX_PIECES:
         raise ValueError(f"tables have {MIN_PIECES} to {MAX_PIECES} pieces, not {pieces}")
 
 
-def _room(material: Material) -> int:
-    """The words of a slice, and more so that each slice begins on a page, in tables of values and of distances."""
+def _reserved_words(material: Material) -> int:
+    """Words to reserve for a slice, so that each begins on a page in tables of values and of distances."""
     return -(-layout_of(material).words // PAGE) * PAGE
 
 
 class _Dense:
-    """An array with a row for each word of all slices of 2 to ``pieces`` pieces; memory is taken as they are filled in.
+    """An array with a row for each word of all slices of 2 to ``pieces`` pieces; memory is used as slices are filled
+    in.
 
     Args:
-        file: where it is kept; in memory if None.
+        file: file that holds the array; in memory if None.
 
     Attributes:
-        slices: [NUM_CODES] of ``layout.SLICE``, the directory; a slice that is not filled in has no entry.
+        slices: [NUM_CODES] of ``layout.SLICE``, the directory; ``start`` is -1 for a slice that is not filled in.
 
     Raises:
-        ValueError: ``pieces`` is out of range, or the tables take more memory than there is.
+        ValueError: ``pieces`` is out of range, or there is not enough memory.
         StorageError: the file cannot be made.
     """
 
@@ -128,42 +131,42 @@ class _Dense:
         self.pieces = pieces
         self.slices = no_slices()
         self._starts: dict[Material, int] = {}
-        total = twin = 0
+        total = second_side = 0
         for material in materials_between(MIN_PIECES, pieces):
             self._starts[material] = total
-            total += _room(material)
-            twin = max(twin, _room(material) if material.symmetric else 0)
-        self._arena = Arena((total + twin) * self.row.itemsize, file)
+            total += _reserved_words(material)
+            second_side = max(second_side, _reserved_words(material) if material.symmetric else 0)
+        self._arena = Arena((total + second_side) * self.row.itemsize, file)
         rows = self._arena.bytes.view(self.row.base).reshape(-1, *self.row.shape)
-        self._rows, self._twin = rows[:total], rows[total:]
+        self._rows, self._second_side = rows[:total], rows[total:]
 
     def __contains__(self, material: object) -> bool:
         return isinstance(material, Material) and bool(self.slices["start"][material.code] >= 0)
 
     def slice_rows(self, material: Material) -> np.ndarray:
-        """The rows of one slice: a view."""
+        """The rows of one slice, as a view."""
         start = self._starts[material]
         return self._rows[start : start + layout_of(material).words]
 
     def pair_rows(self, pair: Material) -> tuple[np.ndarray, np.ndarray]:
-        """The rows of a pair with the first and the second side to move: views.
+        """The rows of a pair with the first and with the second side to move, as views.
 
-        Of a symmetric pair, which is one slice, the latter are another room's, up to the next symmetric pair.
+        A symmetric pair is one slice. Its second rows are a temporary array, which the next symmetric pair overwrites.
         """
-        second = self._twin[: layout_of(pair).words] if pair.symmetric else self.slice_rows(pair.swapped())
+        second = self._second_side[: layout_of(pair).words] if pair.symmetric else self.slice_rows(pair.swapped())
         return self.slice_rows(pair), second
 
     def _place(self, rows: np.ndarray) -> tuple[int, int]:
-        """The bytes of the arena, from one to before another, that are a view's."""
+        """First byte and end of a view's bytes in the arena."""
         low = rows.ctypes.data - self._arena.bytes.ctypes.data
         return low, low + rows.nbytes
 
     def _clear(self, rows: np.ndarray) -> None:
-        """Sets rows, a view, to zero, and gives their memory back where the system can do that."""
+        """Sets rows (a view) to zero, and gives their memory back if the system can do that."""
         self._arena.clear(*self._place(rows))
 
     def fill(self, pair: Material, rows: Iterable[np.ndarray]) -> None:
-        """Fills in both slices of a pair from [2, words, ...]: with the first and the second side to move."""
+        """Fills in a pair from ``rows`` [2, words, ...]: with the first and with the second side to move."""
         for material, mine in zip(slices_of(pair), rows, strict=False):
             self.slice_rows(material)[:] = mine
         self._enter(pair)
@@ -179,11 +182,11 @@ class _Dense:
         self.slices["start"][material.code] = -1
 
     def filled(self) -> set[Material]:
-        """The slices that are filled in."""
+        """The set of slices that are filled in."""
         return {Material.of_code(int(code)) for code in np.flatnonzero(self.slices["start"] >= 0)}
 
     def drop(self, *materials: Material) -> None:
-        """Takes slices out again and gives their memory back where the system can do that."""
+        """Removes slices, and gives their memory back if the system can do that."""
         for material in materials:
             self._take_out(material)
             self._clear(self.slice_rows(material))
@@ -194,7 +197,7 @@ class DenseTables(_Dense):
 
     Attributes:
         words: uint32 [words, 2], won and lost positions: 53 MB for 2-5 pieces, 1.1 GB for 2-6.
-        report: told what part of a pair, from 0 to 1, has been solved.
+        report: called with the pair being solved and the fraction of it, 0 to 1, that is solved.
     """
 
     row = np.dtype((np.uint32, 2))
@@ -214,30 +217,39 @@ class DenseTables(_Dense):
         return problem
 
     def solve(self, pair: Material, workers: Workers) -> Values:
-        """Solves a pair from the slices filled in, and fills it in. Returns its values, see ``pair_rows``."""
+        """Solves a pair and fills it in; returns its values, see ``pair_rows``.
+
+        The slices that it needs must be filled in.
+        """
         problem, solved = self._begin(pair)
         solve_pair(problem, workers, solved, partial(self._solved, problem))
         self._enter(pair)
         return problem.values
 
     def _begin(self, pair: Material) -> tuple[Problem, int]:
-        """The problem of a pair, and the number of waves that are solved already."""
+        """The problem of a pair, and the number of its waves that are solved already."""
         return self._empty(pair), 0
 
     def _solved(self, problem: Problem, waves: int) -> None:
-        """The first waves of a pair are solved, and its others are not."""
+        """Called when the first ``waves`` waves of a pair are solved."""
         parts = sum(map(len, problem.waves()[:waves]))
         self.report(problem.layout.material, parts / problem.parts.total)
 
     def restore(self, file: SliceFile, workers: Workers) -> Values:
-        """Fills a pair in from its file and the slices filled in. Returns its values, see ``pair_rows``."""
+        """Fills in a pair from its file; returns its values, see ``pair_rows``.
+
+        The slices that it needs must be filled in.
+        """
         problem = self._empty(file.pair)
         restore_pair(file, problem, workers)
         self._enter(file.pair)
         return problem.values
 
     def fill_from(self, folder: Path, pair: Material, workers: Workers) -> tuple[Values, bool]:
-        """Fills a pair in from the folder's file or, without one, by solving it; returns its values and whether it was.
+        """Fills in a pair from the folder's file or, without one, by solving it.
+
+        Returns:
+            The pair's values, and whether it was solved.
 
         Raises:
             TableFileError: the file is damaged or foreign.
@@ -251,19 +263,19 @@ class DenseTables(_Dense):
     def lookup(self, positions: np.ndarray) -> np.ndarray:
         """Values int8 [N] (1 win, 0 draw, -1 loss, for the side to move) of positions uint32 [N, 3 or more].
 
-        Both sides have pieces.
+        Both sides must have pieces.
 
         Raises:
             KeyError: a position's slice is not filled in.
         """
         values = np.zeros(len(positions), np.int8)
         if not _lookup_many(positions, self.slices, self.words, values):
-            raise KeyError("a position lies outside the tables that are filled in")
+            raise KeyError("a position's slice is not filled in")
         return values
 
 
 class DenseDistances(_Dense):
-    """Half distances (``distance``) of the slices filled in so far.
+    """Half distances (see ``distance``) of the slices filled in so far.
 
     Attributes:
         halves: uint8 [words, 32]: 0.2 GB for 2-5 pieces.
@@ -276,7 +288,8 @@ class DenseDistances(_Dense):
         self.halves = self._rows
 
     def solve(self, pair: Material, tables: DenseTables, values: Values, workers: Workers) -> np.ndarray:
-        """Dates a pair's values and fills it in. Returns uint8 [2, words, 32], see ``distance.solve_distances``."""
+        """Computes a pair's half distances and fills it in. Returns uint8 [2, words, 32], see
+        ``distance.solve_distances``."""
         known = KnownSlices(tables.slices, tables.words, self.halves)
         halves = solve_distances(layout_of(pair), known, values, workers)
         self.fill(pair, halves)
@@ -284,11 +297,11 @@ class DenseDistances(_Dense):
 
 
 class Step(NamedTuple):
-    """One pair that has just been done.
+    """One finished pair of several.
 
     Attributes:
-        done, total: words of pairs done and to do.
-        solved: it was solved just now, not found in the folder.
+        done, total: numbers of words in the finished pairs and in all pairs.
+        solved: whether the pair was solved, not found in the folder.
     """
 
     pair: Material
@@ -302,7 +315,7 @@ class Step(NamedTuple):
 
 
 def in_steps(pairs: list[Material], work: Callable[[Material], bool]) -> Iterator[Step]:
-    """Does ``work`` for pair after pair; it returns whether the pair was solved just now."""
+    """Calls ``work`` for one pair after another; it returns whether it has solved the pair."""
     done, total = 0, sum(layout_of(pair).words for pair in pairs)
     for pair in pairs:
         solved = work(pair)
@@ -313,13 +326,13 @@ def in_steps(pairs: list[Material], work: Callable[[Material], bool]) -> Iterato
 def load_tables(
     folder: Path | None, pieces: int, threads: int | None = None, report: Callable[[Step], None] = lambda step: None
 ) -> DenseTables:
-    """All values of 2 to ``pieces`` pieces: read from a folder's files where they are there, otherwise solved.
+    """Loads all values of 2 to ``pieces`` pieces: from a folder's files if they exist, otherwise by solving.
 
-    Nothing is written. 2-5 pieces take 53 MB and a few seconds, 2-6 pieces 1.1 GB and some minutes.
+    Writes no files. 2-5 pieces take 53 MB and a few seconds, 2-6 pieces 1.1 GB and some minutes.
 
     Args:
-        folder: may be absent; ``default_folder()`` if None.
-        report: told of every pair that has been filled in.
+        folder: need not exist; ``default_folder()`` if None.
+        report: called after every pair.
 
     Raises:
         TableFileError: a file in the folder is damaged or foreign.

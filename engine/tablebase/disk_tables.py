@@ -1,4 +1,4 @@
-"""Tables that are kept in a file while they are built, for want of memory; a build that was killed goes on with it."""
+"""Tables in a file for builds that do not fit into memory. A build that was killed can be continued."""
 
 import os
 import time
@@ -16,15 +16,18 @@ from .material import MIN_PIECES, Material, materials_between, parse_name, slice
 from .solver import Problem
 
 WORDS_FILE, RECORD_FILE = "build.words", "build.json"
-_SAVE_S = 60.0  # most work on a pair, in seconds, that a kill may cost
+_SAVE_S = 60.0  # seconds between two saves: most work that is lost if the build is killed
 
 
 class _Record(BaseModel):
-    """What the file holds.
+    """The content of the file of words.
 
     Attributes:
-        layout: digest of where it holds the slices. slices: those filled in, by name.
-        begun: the pair being solved, of which the first ``waves`` waves are.
+        pieces: largest number of pieces.
+        layout: digest of the layouts of all slices.
+        slices: names of the slices that are filled in.
+        begun: name of the pair being solved.
+        waves: number of waves of that pair that are solved.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -38,16 +41,18 @@ class _Record(BaseModel):
 
 
 class DiskTables(DenseTables):
-    """``DenseTables`` that take disk in place of memory: the system keeps in memory what is in use.
+    """``DenseTables`` in a file; the system keeps the parts in use in memory.
 
-    Of a symmetric pair that has been solved there is only the first side to move: what no part leads to any more is
-    given back on the way.
+    Of a symmetric pair, only the values with the first side to move remain after solving; the others are released as
+    soon as no other part needs them.
 
     Args:
-        folder: of ``WORDS_FILE`` and ``RECORD_FILE``, which may be there from a build that was killed.
+        pieces: largest number of pieces.
+        folder: folder of ``WORDS_FILE`` and ``RECORD_FILE``, which may exist from a build that was killed.
 
     Raises:
-        ValueError: another build is at work there. StorageError: the folder cannot be written to.
+        ValueError: another build is running in the folder.
+        StorageError: the folder cannot be written to.
     """
 
     def __init__(self, pieces: int, folder: Path) -> None:
@@ -65,7 +70,7 @@ class DiskTables(DenseTables):
             self._note(pair, 0)
             return self._empty(pair), 0
         problem, solved = self._problem(pair), self._record.waves
-        for part in chain(*problem.waves()[solved:]):  # some of them may have been at work
+        for part in chain(*problem.waves()[solved:]):  # some of them may have been partly solved
             for side in problem.values:
                 self._clear(side[problem.words_of(part)])
         return problem, solved
@@ -78,13 +83,13 @@ class DiskTables(DenseTables):
         for side in problem.values:
             self._arena.save(*self._place(side))
         self._note(pair, waves)
-        if pair.symmetric:  # the next wave leads to the last one, and to none before
+        if pair.symmetric:  # later waves need only the last one
             for part in chain(*problem.waves()[max(0, before - 1) : waves - 1]):
                 self._clear(problem.values[1][problem.words_of(part)])
         self._save_at = time.monotonic() + _SAVE_S
 
     def _empty(self, pair: Material) -> Problem:
-        if pair.symmetric and self._record.begun != pair.name:  # all symmetric pairs have one room for the second side
+        if pair.symmetric and self._record.begun != pair.name:  # symmetric pairs share the array for the second side
             self._note(None, 0)
         return super()._empty(pair)
 
@@ -95,7 +100,7 @@ class DiskTables(DenseTables):
         self._note(None, 0)
 
     def drop(self, *materials: Material) -> None:
-        # first the record, then what it is about
+        # the record first, so that it never names a slice that is cleared
         for material in materials:
             self._take_out(material)
         self._write()
@@ -110,22 +115,22 @@ class DiskTables(DenseTables):
         atomic_write(self._folder / RECORD_FILE, lambda file: file.write(self._record.model_dump_json().encode()))
 
     def disk_bytes(self) -> int:
-        """What the file takes of the disk now."""
+        """Bytes that the file takes on the disk now."""
         return 512 * (self._folder / WORDS_FILE).stat().st_blocks
 
     def close(self) -> None:
-        """Leaves the files to another build."""
+        """Releases the lock, so that another build can use the files."""
         self._held.close()
 
     def remove(self) -> None:
-        """Removes the files: the build is complete."""
+        """Removes the files after a complete build."""
         for name in (RECORD_FILE, WORDS_FILE):
             (self._folder / name).unlink(missing_ok=True)
         self.close()
 
 
 def _hold(path: Path) -> BinaryIO:
-    """Opens the file of words, which may be new, and keeps other builds out of it until it is closed."""
+    """Opens the file of words, which may be new, and locks it against other builds until it is closed."""
     try:
         file = open(path, "a+b")  # noqa: SIM115 - open as long as the lock is held
     except OSError as error:
@@ -134,7 +139,7 @@ def _hold(path: Path) -> BinaryIO:
         lock(file)
     except OSError:
         file.close()
-        raise ValueError(f"another build is at work in {path.parent}: wait for it, or choose another folder") from None
+        raise ValueError(f"another build is running in {path.parent}: wait for it, or choose another folder") from None
     return file
 
 
@@ -144,7 +149,7 @@ def _digest(pieces: int) -> str:
 
 
 def _read(folder: Path, new: _Record) -> _Record:
-    """The record of a build of the same tables; otherwise a new one, and no words."""
+    """The record of an earlier build of the same tables; otherwise ``new``, and the file of words is emptied."""
     try:
         record = _Record.model_validate_json((folder / RECORD_FILE).read_bytes())
         if (record.pieces, record.layout) == (new.pieces, new.layout) and (folder / WORDS_FILE).stat().st_size:

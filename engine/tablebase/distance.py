@@ -1,16 +1,18 @@
-"""Retrograde analysis of one pair of slices, second half: in how many plies a win or a loss comes under best play.
+"""Retrograde analysis of one pair of slices, second part: number of plies to a win or a loss under best play.
 
 The winner takes the shortest way to the end of the game, the loser the longest. A won position is an odd number of
-plies from the end and a lost one an even number, so tables hold *half distances*, one byte each::
+plies from the end and a lost one an even number. So tables hold *half distances*, one byte each::
 
-    plies = 2 * half - 1   where won        plies = 2 * half   where lost
+    plies = 2 * half - 1   in a won position        plies = 2 * half   in a lost position
 
-Positions are dated level by level: at level h first the lost positions, all of whose moves lead to wins dated already,
-then the won positions one ply further. Moves that leave the slice bring dates of their own.
+    Positions are *dated* level by level, which means that their half distance is set. At level h, first the lost
+    positions are dated, all of whose moves lead to wins dated already, then the won positions one ply further. Moves
+    out of the slice lead to positions whose half distances are known.
 
-Files hold blocks of the same words as in ``wdl_codec``, one byte a position, packed by zstd. As there, only what a
-prober cannot find out is kept: won and lost positions with the first side to move and without a capture, in the copy
-whose roamer has the lowest bit. Every other byte repeats the one of the word before, which costs next to nothing.
+    Files have blocks of the same words as in ``wdl_codec``, one byte for each position, compressed by Zstandard. As
+    there, only those positions are stored that a prober cannot derive: won and lost positions with the first side to
+    move and without a capture, in the copy whose roamer has the lowest bit. Every other byte repeats that of the word
+    before, which compresses to almost nothing.
 """
 
 from typing import NamedTuple
@@ -28,13 +30,13 @@ from .solver import Values, Workers
 from .wdl_codec import BLOCK_WORDS
 
 MAX_HALF = 254
-NO_HALF = 255  # no move out of the slice wins
+NO_HALF = 255  # half distance of a won position in which no move out of the slice wins
 _ZSTD_LEVEL = 12
 
 
 @njit(cache=True, nogil=True)
 def _keep_needed(first_word, grid, values, halves, kept):
-    """Copies the bytes that must be kept into ``kept`` [BLOCK_WORDS, 32], and repeats them down the columns."""
+    """Copies the bytes to store into ``kept`` [BLOCK_WORDS, 32]; every other byte gets that of the row above."""
     values, halves, kept = borrowed(values), borrowed(halves), borrowed(kept)
     ranks, pieces = np.zeros(NUM_KINDS, np.int64), np.zeros(NUM_KINDS, np.uint32)
     for word in range(first_word, first_word + BLOCK_WORDS):
@@ -52,10 +54,11 @@ def _keep_needed(first_word, grid, values, halves, kept):
 
 
 def kept_distances(block: int, grid: Grid, values: np.ndarray, halves: np.ndarray) -> np.ndarray:
-    """What a file holds of one block of a slice: uint8 [BLOCK_WORDS, 32].
+    """The bytes that a file stores for one block of a slice: uint8 [BLOCK_WORDS, 32].
 
     Args:
-        values, halves: uint32 [words, 2] and uint8 [words, 32] of the slice.
+        values: uint32 [words, 2], values of the slice.
+        halves: uint8 [words, 32], half distances of the slice.
     """
     kept = np.zeros((BLOCK_WORDS, NUM_SQUARES), np.uint8)
     _keep_needed(block * BLOCK_WORDS, grid, values, halves, kept)
@@ -63,13 +66,13 @@ def kept_distances(block: int, grid: Grid, values: np.ndarray, halves: np.ndarra
 
 
 def encode_distances(block: int, grid: Grid, values: np.ndarray, halves: np.ndarray) -> bytes:
-    """One block of a slice's half distances, see ``kept_distances``."""
+    """Compresses one block of a slice's half distances, see ``kept_distances``."""
     kept = kept_distances(block, grid, values, halves)
     return zstandard.ZstdCompressor(level=_ZSTD_LEVEL).compress(kept.tobytes())
 
 
 def decode_distances(data: bytes) -> np.ndarray:
-    """The half distances of a block, uint8 [BLOCK_WORDS, 32]; right only where one had to be kept (see above).
+    """Decompresses the half distances of a block, uint8 [BLOCK_WORDS, 32]; valid only for positions that are stored.
 
     Raises:
         ValueError: the bytes are not a block.
@@ -78,14 +81,15 @@ def decode_distances(data: bytes) -> np.ndarray:
         plain = zstandard.ZstdDecompressor().decompress(data, max_output_size=BLOCK_WORDS * NUM_SQUARES)
         return np.frombuffer(plain, np.uint8).reshape(BLOCK_WORDS, NUM_SQUARES)
     except zstandard.ZstdError as error:
-        raise ValueError(f"a block of distances does not unpack ({error})") from error
+        raise ValueError(f"a block of distances cannot be decompressed ({error})") from error
 
 
 class KnownSlices(NamedTuple):
-    """The slices that moves can lead to.
+    """The slices that moves out of a slice can lead to.
 
     Attributes:
-        slices, words: see ``layout.lookup``. halves: uint8 [words, 32].
+        slices, words: see ``layout.lookup``.
+        halves: uint8 [words, 32], half distances.
     """
 
     slices: np.ndarray
@@ -94,13 +98,13 @@ class KnownSlices(NamedTuple):
 
 
 class Dating(NamedTuple):
-    """The slice whose distances are being computed, with one side to move.
+    """A slice whose distances are being computed, with one side to move.
 
     Attributes:
         values: uint32 [words, 2], won and lost positions.
-        halves: uint8 [words, 32], half distances; until a position is dated that by moves out of the slice (see
+        halves: uint8 [words, 32], half distances; for a position not yet dated, the one by moves out of the slice (see
             ``date_position``).
-        seeds: uint32 [words, 2], positions with a capture; positions whose entry in ``halves`` counts.
+        seeds: uint32 [words, 2], positions with a capture, and positions for which that entry of ``halves`` counts.
         dated: uint32 [words, 2], won and lost positions dated so far.
     """
 
@@ -112,7 +116,7 @@ class Dating(NamedTuple):
 
 @njit(cache=True)
 def lookup_half(own, opp, kings, known):
-    """(value, half distance) of a position for its side to move, by ``KnownSlices``; half distance is 0 for draws."""
+    """(value, half distance) of a position for its side to move, from ``KnownSlices``; half distance is 0 for draws."""
     if opp == 0:
         return 1, 1
     if own == 0:
@@ -124,7 +128,7 @@ def lookup_half(own, opp, kings, known):
 
 @njit(cache=True)
 def _date_child(own, opp, kings, won, known, best):
-    """``best`` improved by the move to a position, which is seen by the player who made it."""
+    """``best`` after taking into account a move to a position, which is seen by the side that made the move."""
     value, half = lookup_half(turned(opp), turned(own), turned(kings), known)
     if won:
         return min(best, half + 1) if value == -1 else best
@@ -133,10 +137,11 @@ def _date_child(own, opp, kings, won, known, best):
 
 @njit(cache=True)
 def date_position(own, opp, kings, won, known, moves):
-    """Half distance that the moves out of the slice give to a won or lost position.
+    """Half distance of a won or lost position by its moves out of the slice alone.
 
     Returns:
-        Won: the least half distance, or ``NO_HALF`` without a winning move of that kind. Lost: the largest, or 0.
+        If won, the smallest half distance, or ``NO_HALF`` without a winning move of that kind; if lost, the largest, or
+        0.
     """
     best = NO_HALF if won else 0
     if jumpers_of(own, opp, kings) != 0:
@@ -156,10 +161,12 @@ def date_position(own, opp, kings, won, known, moves):
 
 @njit(cache=True, nogil=True)
 def date_rows(low, high, grid, known, mine, moves):
-    """Dates what leads out of the slice in rows ``low`` to ``high``: sets ``halves`` and ``seeds``.
+    """Sets ``halves`` and ``seeds`` by the moves out of the slice, in rows ``low`` to ``high - 1``.
 
     Args:
-        known: ``KnownSlices``. mine: ``Dating``. moves: buffer [MAX_MOVES] of ``MOVE``.
+        known: ``KnownSlices``.
+        mine: ``Dating``.
+        moves: buffer [MAX_MOVES] of ``MOVE``.
     """
     known, moves, grid, mine = borrowed(known), borrowed(moves), borrowed(grid), borrowed(mine)
     values, seeds = mine.values, mine.seeds
@@ -188,7 +195,7 @@ def date_rows(low, high, grid, known, mine, moves):
 
 @njit(cache=True)
 def _due(places, halves, word, level, exactly):
-    """Those of ``places`` whose half distance is ``level``, or at most that."""
+    """Those of ``places`` whose half distance is ``level`` or, unless ``exactly``, less."""
     due = np.uint32(0)
     while places != 0:
         bit = np.uint32(places & (~places + np.uint32(1)))
@@ -208,13 +215,14 @@ def _set_halves(places, halves, word, level):
 
 @njit(cache=True, nogil=True)
 def date_level(low, high, grid, level, winning, mine, theirs):
-    """Dates the lost or (``winning``) the won positions of half distance ``level`` in rows ``low`` to ``high``.
+    """Dates the lost or (``winning``) the won positions of half distance ``level`` in rows ``low`` to ``high - 1``.
 
     Args:
-        mine: ``Dating``. theirs: uint32 [words, 2], ``Dating.dated`` of the other side to move.
+        mine: ``Dating``.
+        theirs: uint32 [words, 2], ``Dating.dated`` of the other side to move.
 
     Returns:
-        Number of words with positions that are still without a date.
+        Number of words with positions that are not dated yet.
     """
     mine, theirs, grid = borrowed(mine), borrowed(theirs), borrowed(grid)
     values, halves, seeds, dated = mine.values, mine.halves, mine.seeds, mine.dated
@@ -247,13 +255,13 @@ def date_level(low, high, grid, level, winning, mine, theirs):
 
 
 def solve_distances(layout: Layout, known: KnownSlices, values: Values, workers: Workers) -> np.ndarray:
-    """Half distances of all positions of a pair of slices with these values.
+    """Half distances of all positions of a pair of slices, from its values.
 
     Returns:
-        uint8 [2, words, 32], 0 where drawn.
+        uint8 [2, words, 32] with the first and with the second side to move; 0 for draws.
 
     Raises:
-        OverflowError: a distance is larger than a byte can say.
+        OverflowError: a half distance is too large for a byte.
     """
     halves = np.zeros((2, layout.words, NUM_SQUARES), np.uint8)
     seeds, dated = np.zeros((2, layout.words, 2), np.uint32), np.zeros((2, layout.words, 2), np.uint32)

@@ -1,4 +1,4 @@
-"""Where tables lie, and the command that builds what is lacking there."""
+"""The folders of tables, and the command that builds missing tables."""
 
 import os
 import shlex
@@ -9,23 +9,24 @@ import platformdirs
 FOLDER_VARIABLE = "CROWNHEAD_TABLEBASE"
 SHIPPED = Path(__file__).parent / "data"
 SHIPPED_KINGS = Path(__file__).parent / "data_kings"
-"""Distances of three kings against two: the only wins of 5 pieces in which a search finds no way (``conversion``)."""
+"""Distances of three kings against two, the only wins of 5 pieces for which ``conversion`` does not find a way."""
 
 
 def default_folder() -> Path:
-    """The tables' folder: the environment variable ``CROWNHEAD_TABLEBASE``, or a folder in the user's cache."""
+    """The folder of tables: from the environment variable ``CROWNHEAD_TABLEBASE``, or in the user's cache."""
     chosen = os.environ.get(FOLDER_VARIABLE)
     cache = platformdirs.user_cache_path("crownhead", appauthor=False)
     return Path(chosen).expanduser() if chosen else cache / "tablebase"
 
 
 def build_advice(folder: Path, pieces: int | None, distance: bool) -> str:
-    """The command line, between backquotes, that builds tables in a folder.
+    """The command line, in backquotes, that builds tables in a folder.
 
     Args:
-        folder: left out of the command if it is the default one, or that of the tables that come with the package:
-            what these lack is built in the default one.
-        pieces: None leaves the number to the command.
+        folder: not in the command if it is the default one or that of the package, whose missing tables are built in
+            the default one.
+        pieces: largest number of pieces; None: the default of the command.
+        distance: whether to build tables of distances, too.
     """
     words = ["crownhead tablebase build"]
     if pieces is not None:

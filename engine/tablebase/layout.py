@@ -1,15 +1,15 @@
-"""Where a position stands in a slice's arrays: one 32-bit word for all places of one piece.
+"""Index of a position in a slice's arrays: a 32-bit word for all squares of one piece.
 
-Both slices of a pair are kept in the *first* side's view (``Material.leads``), whoever is to move. One piece of the
-pair, the *roamer*, is left out; the places of the others, kind by kind, number a word; bit b of the word stands for the
-position with the roamer on bit b. So a word holds up to 31 positions, and one rotation moves the roamer in all of them.
+Both slices of a pair are stored as seen by the *first* side (``Material.leads``), whichever side is to move. One piece
+of the pair is the *roamer*. The squares of the other pieces give the number of a word; bit b of the word is the
+position with the roamer on bit b. So a word has up to 31 positions, and one rotation moves the roamer in all of them.
 
     word = sum over the four kinds of rank(kind) * stride(kind)
 
-The rank of k alike pieces is that of their squares in the combinatorial number system (colexicographic order, Knuth 4A,
-7.2.1.3), men having 28 squares. Kinds do not make room for one another, so words with two pieces on one square
-exist and stay empty: a sixth of all, for steps that are mere additions. Where the roamer has fellows of its own kind, a
-position stands in several words, once for each of them being left out; all agree.
+The rank of k pieces of a kind is that of their squares in the combinatorial number system (colexicographic order, Knuth
+4A, 7.2.1.3); men have 28 squares. Ranks of different kinds are independent, so that a step only adds to the number of a
+word. A sixth of all words therefore have two pieces on one square and stay empty. If there are several pieces of the
+roamer's kind, a position has several copies, one with each of them as the roamer; all have the same value.
 """
 
 from functools import cache
@@ -38,11 +38,11 @@ FIRST_SQUARE = (0, 0, 4, 0)  # lowest square of each kind, seen by the first sid
 NUM_PLACES = (28, 32, 28, 32)
 DIRECTIONS = ((0, 1), (0, 1, 2, 3), (2, 3), (0, 1, 2, 3))
 ALL_SQUARES = 0xFFFFFFFF
-HOME_ROW = int(f"{FAR_ROW:032b}"[::-1], 2)  # where the second side's men are crowned
+HOME_ROW = int(f"{FAR_ROW:032b}"[::-1], 2)  # row where the second side's men are crowned
 PLACES = (ALL_SQUARES ^ FAR_ROW, ALL_SQUARES, ALL_SQUARES ^ HOME_ROW, ALL_SQUARES)
 BINOMIAL = np.array([[comb(n, k) for k in range(MAX_PIECES + 1)] for n in range(NUM_SQUARES + 1)], np.int64)
 
-# squares of a word's four bytes, as a word whose bit i is square i
+# [byte of a bitboard, its value]: its squares, as a word with bit i for square i
 SQUARES_OF_BYTE = np.array(
     [[sum(1 << int(SQUARE_OF_BIT[8 * b + i]) for i in range(8) if v >> i & 1) for v in range(256)] for b in range(4)],
     np.uint32,
@@ -50,22 +50,25 @@ SQUARES_OF_BYTE = np.array(
 
 SLICE = record(
     [
-        ("start", np.int64),  # first word of the slice in the array of all slices; -1: not there
+        ("start", np.int64),  # first word of the slice in the array of all slices; -1: no such slice
         ("stride", np.int64, NUM_KINDS),  # words from one rank to the next, of each kind
-        ("turned", np.uint8),  # the side to move is the second side
-        ("roamer", np.uint8),  # kind of the piece that is left out
+        ("turned", np.uint8),  # 1 if the side to move is the second side
+        ("roamer", np.uint8),  # kind of the roamer
     ]
 )
 
 
 class Layout(NamedTuple):
-    """The words of one pair of slices.
+    """The numbering of the words of one pair of slices.
 
     Attributes:
-        counts: pieces of each kind without the roamer.
-        order: the kinds from the slowest to the fastest index; those without pieces come first.
+        material: slice with the first side to move.
+        roamer: kind of the roamer.
+        counts: number of pieces of each kind without the roamer.
+        order: kinds from the slowest to the fastest index; kinds without pieces come first.
         sizes: number of ranks of each kind.
         strides: words from one rank to the next, of each kind.
+        words: number of words.
     """
 
     material: Material
@@ -79,9 +82,9 @@ class Layout(NamedTuple):
 
 @cache
 def layout_of(material: Material) -> Layout:
-    """The layout of the pair that a slice belongs to."""
+    """The layout of a slice's pair."""
     pair = material.pair
-    # A roamer without fellows needs each position once; a king roams over more squares than a man.
+    # A single piece of its kind gives no copies of positions; a king has more squares than a man.
     roamer = min((kind for kind in range(NUM_KINDS) if pair[kind]), key=lambda kind: (pair[kind], -(kind % 2)))
     counts = tuple(pair[kind] - (kind == roamer) for kind in range(NUM_KINDS))
     sizes = tuple(comb(NUM_PLACES[kind], counts[kind]) for kind in range(NUM_KINDS))
@@ -94,10 +97,10 @@ def layout_of(material: Material) -> Layout:
 
 
 class Placements(NamedTuple):
-    """All places of k alike pieces: ``masks`` [R] uint32 by rank, and where one step of one piece leads.
+    """All placements of k pieces of one kind: ``masks`` [R] uint32 by rank, and the steps of one piece.
 
-    The steps of rank r are ``first[r] .. first[r + 1]``: ``targets`` [S] uint32 (the square stepped to) and ``ranks``
-    [S] int32 (of the pieces after the step). Steps that crown a man are not among them.
+    The steps from rank r are those from ``first[r]`` to ``first[r + 1] - 1``: ``targets`` [S] uint32 (the square
+    stepped to) and ``ranks`` [S] int32 (of the pieces after the step). Steps that crown a man are not included.
     """
 
     masks: np.ndarray
@@ -108,7 +111,7 @@ class Placements(NamedTuple):
 
 @cache
 def placements(kind: int, count: int, back: bool = False) -> Placements:
-    """The table for ``count`` pieces of a kind; ``back``: with the steps that may have led there, taken back."""
+    """The placements of ``count`` pieces of a kind; ``back``: with backward steps, which undo steps."""
     masks = np.zeros(comb(NUM_PLACES[kind], count), np.uint32)
     _fill_masks(masks, count, FIRST_SQUARE[kind], BIT_OF_SQUARE)
     first = np.zeros(len(masks) + 1, np.int64)
@@ -120,7 +123,7 @@ def placements(kind: int, count: int, back: bool = False) -> Placements:
 
 @njit(cache=True, nogil=True)
 def _fill_masks(masks, count, first_square, bit_of_square):
-    """Squares in the order of their ranks, which is that of the numbers whose bits they are."""
+    """Fills ``masks`` by rank, which is the order of the numbers whose bits are the squares."""
     squares = np.int64((1 << count) - 1)
     for rank in range(masks.shape[0]):
         left = squares
@@ -154,7 +157,7 @@ def _fill_steps(masks, kind, count, directions, places, first, targets, ranks):
 
 @njit(cache=True)
 def rank_of(word, kind):
-    """Rank of the pieces of one kind among all places of as many (see above)."""
+    """Rank of the pieces of one kind among all placements of the same number (see the module)."""
     squares = np.uint32(
         SQUARES_OF_BYTE[0, word & 255]
         | SQUARES_OF_BYTE[1, (word >> 8) & 255]
@@ -174,7 +177,7 @@ def rank_of(word, kind):
 
 @njit(cache=True)
 def code_of(own, opp, kings):
-    """``Material.code`` of a position; 0, which is no slice's, of one with more than ``MAX_PIECES`` pieces."""
+    """``Material.code`` of a position; 0, which is not the code of a slice, with more than ``MAX_PIECES`` pieces."""
     if popcount(own | opp) > MAX_PIECES:
         return np.int64(0)
     return (
@@ -187,10 +190,11 @@ def code_of(own, opp, kings):
 
 @njit(cache=True)
 def locate(own, opp, kings, slices):
-    """(word, bit) of a position in the array of all slices; word is -1 where its slice is not there.
+    """(word, bit) of a position in the array of all slices; word is -1 if its slice is not in ``slices``.
 
     Args:
-        own, opp, kings: uint32, seen by the side to move; both sides have pieces, and no man is on its crowning row.
+        own, opp, kings: uint32, seen by the side to move; both sides must have pieces, and no man may be on its
+        promotion row.
         slices: [NUM_CODES] of ``SLICE``.
     """
     entry = slices[code_of(own, opp, kings)]
@@ -216,7 +220,7 @@ def lookup(own, opp, kings, slices, words):
 
     Args:
         own, opp, kings: uint32, seen by the side to move. A side without pieces has lost.
-        slices: [NUM_CODES] of ``SLICE``; the position's must be there.
+        slices: [NUM_CODES] of ``SLICE``, which must include the position's slice.
         words: uint32 [words of all slices, 2], won and lost positions.
     """
     if opp == 0:

@@ -1,14 +1,14 @@
-"""What stands on the board, without where: the names of the slices and the order in which they can be solved."""
+"""Numbers of pieces of each kind: names of slices, and the order in which they can be solved."""
 
 from typing import NamedTuple
 
 MIN_PIECES, MAX_PIECES = 2, 8
-EVEN_PIECES = 8  # with this number there are tables of four against four only
-NUM_CODES = 4096  # three bits for each of the four counts
+EVEN_PIECES = 8  # with this number, there are only tables of four against four
+NUM_CODES = 4096  # codes have three bits for each of the four counts
 
 
 class Material(NamedTuple):
-    """How many pieces of each kind, seen by the side to move. One slice of the tablebase holds its positions."""
+    """Numbers of pieces of each kind, seen by the side to move. A slice has all positions of one material."""
 
     own_men: int
     own_kings: int
@@ -45,23 +45,23 @@ class Material(NamedTuple):
 
     @property
     def pair(self) -> "Material":
-        """The slice of the pair (this one or ``swapped()``) where the first side is to move."""
+        """The slice of the pair (this one or ``swapped()``) with the first side to move."""
         return self if self.leads else self.swapped()
 
     @property
     def symmetric(self) -> bool:
-        """Whether both sides have the same pieces, so that one slice serves both."""
+        """Whether both sides have the same pieces, so that the pair is one slice."""
         return self == self.swapped()
 
     @property
     def solvable(self) -> bool:
-        """Whether there can be a table: both sides have pieces, and the most pieces are evenly divided."""
+        """Whether there can be a table: both sides have pieces, and of ``EVEN_PIECES`` the same number each."""
         own, opp = self.own_men + self.own_kings, self.opp_men + self.opp_kings
         return min(own, opp) > 0 and (own + opp < EVEN_PIECES or own == opp == EVEN_PIECES // 2)
 
 
 def slices_of(pair: Material) -> list[Material]:
-    """The slices of a pair, the one with the first side to move before the other; one if it is symmetric."""
+    """The slices of a pair, first the one with the first side to move; only one if it is symmetric."""
     return [pair] if pair.symmetric else [pair, pair.swapped()]
 
 
@@ -83,10 +83,11 @@ def parse_name(name: str) -> Material:
 
 
 def materials(pieces: int) -> list[Material]:
-    """All slices with exactly ``pieces`` pieces that are ``solvable``, in an order in which they can be solved.
+    """All ``solvable`` slices with exactly ``pieces`` pieces, in an order in which they can be solved.
 
-    A capture leads to fewer pieces, a promotion to fewer men of the same split between the sides. So the slices are
-    sorted by split, then by the number of men; the two slices of a pair are neighbours, the leading one first.
+    A capture leads to fewer pieces; a promotion leads to fewer men, with the same number of pieces on each side. So the
+    slices are sorted by the first side's number of pieces, then by the number of men. The two slices of a pair are
+    neighbours, the leading one first.
     """
     pairs = [
         Material(own_men, own - own_men, opp_men, pieces - own - opp_men)
@@ -100,10 +101,10 @@ def materials(pieces: int) -> list[Material]:
 
 
 def materials_between(fewest: int, most: int) -> list[Material]:
-    """All slices with ``fewest`` to ``most`` pieces, in an order that can be solved."""
+    """All slices with ``fewest`` to ``most`` pieces, in an order in which they can be solved."""
     return [material for pieces in range(fewest, most + 1) for material in materials(pieces)]
 
 
 def pairs_up_to(pieces: int) -> list[Material]:
-    """The first slice of every pair of 2 to ``pieces`` pieces, in an order that can be solved."""
+    """The first slice of every pair of 2 to ``pieces`` pieces, in an order in which they can be solved."""
     return [material for material in materials_between(MIN_PIECES, pieces) if material.leads]

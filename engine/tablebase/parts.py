@@ -1,8 +1,8 @@
-"""Parts of a pair of slices that can be solved one after another: a part for each place of the *leading* men.
+"""Parts of a pair of slices that can be solved one after another: a part for each placement of one side's men.
 
-Men only advance. So where one side's men stand can change only towards placements that are further ahead, and a pair
-falls into parts that lead to one another in one direction. (Lake, Schaeffer and Lu 1994 divide slices by the rank of
-the foremost man; all men of one side make smaller parts.) Placements equally far ahead do not lead to one another.
+Men only advance, so the placement of one side's men can only change to placements further ahead. A pair is thus divided
+into parts that lead to one another in one direction only. (Lake, Schaeffer and Lu 1994 divide slices by the rank of the
+foremost man; all men of one side give smaller parts.) Placements that are equally far ahead do not lead to one another.
 """
 
 from functools import cache
@@ -18,11 +18,12 @@ _ROWS = NUM_SQUARES // SQUARES_A_ROW
 
 
 class Parts(NamedTuple):
-    """How a pair is divided.
+    """The division of a pair into parts.
 
     Attributes:
-        lead: kind of the men whose placement numbers the parts, 0 or 2; None: the pair is one part.
-        total: number of parts. words: of each part, which lie one after the other.
+        lead: kind (0 or 2) of the men whose placement's rank is the number of a part; None if the pair is one part.
+        total: number of parts.
+        words: number of words of each part; parts are contiguous.
     """
 
     lead: int | None
@@ -32,7 +33,7 @@ class Parts(NamedTuple):
 
 @cache
 def parts_of(layout: Layout) -> Parts:
-    """The parts of a pair: one for each place of the men whose index is the slowest, if there are such."""
+    """The parts of a pair: one for each placement of the men, if the slowest index is that of men; else one part."""
     slowest = next((kind for kind in layout.order if layout.counts[kind]), layout.order[-1])
     if slowest % 2 == 1 or slowest == layout.order[-1]:
         return Parts(None, 1, layout.words)
@@ -41,7 +42,7 @@ def parts_of(layout: Layout) -> Parts:
 
 @cache
 def waves_of(layout: Layout) -> list[list[int]]:
-    """All parts, those that lead to no other one first; the parts of a wave lead only to those of waves before."""
+    """All parts in waves, beginning with the parts that lead to no other. Parts lead only to parts of earlier waves."""
     lead = parts_of(layout).lead
     if lead is None:
         return [[0]]
@@ -56,7 +57,7 @@ def _advance(square: int, kind: int) -> int:
 
 
 def parts_ahead(layout: Layout, part: int) -> list[int]:
-    """The parts that a step of a leading man leads to from this one."""
+    """The parts to which a step of a man of kind ``lead`` leads from ``part``."""
     lead = parts_of(layout).lead
     if lead is None:
         return []

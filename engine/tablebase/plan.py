@@ -1,4 +1,4 @@
-"""Which slices lead to which, and so what a build has to hold at a time."""
+"""Which slices lead to which, and therefore what a build must hold in memory at a time."""
 
 import shutil
 from collections.abc import Collection, Container, Iterable
@@ -12,13 +12,13 @@ from .layout import Layout, layout_of
 from .material import Material, pairs_up_to, slices_of
 from .parts import parts_of, waves_of
 
-_OPEN_BYTES = 2 * DenseTables.row.itemsize  # bytes per word being solved: what is still open, for both sides
-_DATING_BYTES = 2 * (2 * DenseTables.row.itemsize + DenseDistances.row.itemsize)  # bytes per word, beside the values
+_OPEN_BYTES = 2 * DenseTables.row.itemsize  # bytes per word being solved: open positions of both sides
+_DATING_BYTES = 2 * (2 * DenseTables.row.itemsize + DenseDistances.row.itemsize)  # same, for distances
 
 
 @cache
 def successors(material: Material) -> frozenset[Material]:
-    """The slices that captures and promotions lead to, those of the other side."""
+    """The slices that captures and promotions lead to, with the other side to move."""
     men, kings, opp_men, opp_kings = material
     after = set()
     for crowned in range(min(men, 1) + 1):
@@ -35,12 +35,12 @@ def promotions(pair: Material) -> set[Material]:
 
 
 def needs(pairs: Iterable[Material]) -> set[Material]:
-    """The slices that captures and promotions lead to from these pairs."""
+    """The slices that captures and promotions from these pairs lead to."""
     return {after for pair in pairs for material in slices_of(pair) for after in successors(material)}
 
 
 def to_fill(pairs: list[Material], lacking: Collection[Material], there: Container[Material]) -> list[Material]:
-    """The pairs that have to be filled in to solve those that are lacking, some of whose slices may be there."""
+    """The pairs to fill in so that all pairs of ``lacking`` can be solved, if slices in ``there`` are filled in."""
     wanted: set[Material] = set()
     filled = []
     for pair in reversed(pairs):
@@ -51,7 +51,7 @@ def to_fill(pairs: list[Material], lacking: Collection[Material], there: Contain
 
 
 def drop_spent(later: list[Material], *memories: DenseTables | DenseDistances | None) -> None:
-    """Takes the slices out of memory that none of the pairs leads to."""
+    """Removes the slices from memory that none of the ``later`` pairs needs."""
     needed = needs(later)
     for memory in memories:
         if memory is not None:
@@ -60,14 +60,14 @@ def drop_spent(later: list[Material], *memories: DenseTables | DenseDistances | 
 
 @cache
 def peak_bytes(pieces: int, distance: bool, on_disk: bool = False) -> int:
-    """Most memory, or disk, of a build from nothing: the slices needed, and what is open of the pair being solved."""
+    """Peak memory, or disk, in bytes of a build from nothing: slices needed, and data of the pair being solved."""
     pairs, held, peak = pairs_up_to(pieces), set[Material](), 0
     row = DenseTables.row.itemsize + (DenseDistances.row.itemsize if distance else 0)
     for number, pair in enumerate(pairs):
         layout = layout_of(pair)
         held |= {*slices_of(pair)}
-        twin = _two_waves(layout) if on_disk else layout.words
-        extra = twin * DenseTables.row.itemsize if pair.symmetric else 0
+        second_side = _two_waves(layout) if on_disk else layout.words
+        extra = second_side * DenseTables.row.itemsize if pair.symmetric else 0
         extra += layout.words * _DATING_BYTES if distance else parts_of(layout).words * _OPEN_BYTES
         peak = max(peak, sum(layout_of(material).words for material in held) * row + extra)
         held &= needs(pairs[number + 1 :])
@@ -75,27 +75,28 @@ def peak_bytes(pieces: int, distance: bool, on_disk: bool = False) -> int:
 
 
 def fits_memory(pieces: int) -> bool:
-    """Whether a build of values, from nothing, fits into memory."""
+    """Whether a build of values from nothing fits into memory."""
     there = available_memory()
     return there is None or peak_bytes(pieces, False) <= there
 
 
 def check_disk(folder: Path, pieces: int, needed: int, taken: int = 0) -> None:
-    """Raises ``ValueError`` if values that memory does not hold do not fit on a folder's disk either.
+    """Raises ``ValueError`` if values that do not fit into memory do not fit on a folder's disk, either.
 
     Args:
-        needed: in bytes; ``taken`` of them are there already.
+        needed: bytes of disk.
+        taken: bytes of these that the files take already.
     """
     free = shutil.disk_usage(folder).free + taken
     if needed > free:
         either = f"{peak_bytes(pieces, False) / 1e9:.1f} GB of memory or {needed / 1e9:.1f} GB of disk"
         raise ValueError(
             f"values of 2-{pieces} pieces take {either}; "
-            f"of memory there is less, and {free / 1e9:.1f} GB of disk are free: choose fewer pieces"
+            f"there is less memory, and {free / 1e9:.1f} GB of disk are free: choose fewer pieces"
         )
 
 
 def _two_waves(layout: Layout) -> int:
-    """Most words of two waves, one after the other: what ``DiskTables`` hold of a symmetric pair's second side."""
+    """Most words of two consecutive waves, which ``DiskTables`` hold of a symmetric pair's second side."""
     sizes = [0, *(len(wave) for wave in waves_of(layout))]
     return parts_of(layout).words * max(one + other for one, other in pairwise(sizes))

@@ -4,7 +4,7 @@
         tables.probe_wdl(Board("W:WK10:BK19"))
 
 (or ``tables = open_tablebase()``, and ``tables.close()`` later).
-Values know neither draws by repetition nor the 80-ply rule.
+Values do not include draws by repetition and the 80-ply rule.
 """
 
 from pathlib import Path
@@ -26,21 +26,21 @@ DRAWN_PLIES = -1
 
 
 class MissingTableError(ValueError, KeyError):
-    """A position that no table at hand covers; a ``KeyError``, too, as for the tables of python-chess."""
+    """No available table covers a position. Also a ``KeyError``, as for the tables of python-chess."""
 
-    __str__ = ValueError.__str__  # a KeyError's would be in quotes
+    __str__ = ValueError.__str__  # that of KeyError puts the message in quotes
 
 
 class Tablebase:
-    """Tables of endgames, read block by block. Safe for several threads. Made by ``open_tablebase``; a context manager.
+    """Tables of endgames, read block by block. Thread-safe. Made by ``open_tablebase``; a context manager.
 
     Attributes:
-        max_pieces: the most pieces of any table; positions with fewer may still lack theirs.
+        max_pieces: largest number of pieces of any table; for positions with fewer, a table may still be missing.
 
     Raises (each method):
-        TableFileError: a file turns out to be damaged when a part of it is read for the first time.
-        ValueError: the tables were closed; an array is not uint32 [N, 3 or more], or holds something that no board can
-            show (a square with two pieces, a king without a piece, a man on its promotion row, no piece at all).
+        TableFileError: a file is found to be damaged when a part of it is read for the first time.
+        ValueError: the tables are closed; or an array is not uint32 [N, 3 or more], or has an impossible position (two
+            pieces on a square, a king without a piece, a man on its promotion row, no piece at all).
     """
 
     def __init__(self, store: BlockStore, folders: list[Path]) -> None:
@@ -49,19 +49,20 @@ class Tablebase:
         self.max_pieces = max((pair.pieces for pair in store.pairs), default=0)
 
     def probe_wdl(self, board: Board) -> int:
-        """Value for the side to move: 1 win, 0 draw, -1 loss; raises ``MissingTableError`` where no table reaches."""
+        """Value for the side to move: 1 win, 0 draw, -1 loss; raises ``MissingTableError`` if it is in no table."""
         return int(self._known(_words_of(board), False)[0])
 
     def get_wdl(self, board: Board, default: Default | None = None) -> int | Default | None:
-        """Value for the side to move, or ``default`` where no table covers the position."""
+        """Value for the side to move, or ``default`` if no table covers the position."""
         scores, there = self._probe(_words_of(board), False)
         return int(scores[0]) if there[0] else default
 
     def probe_distance(self, board: Board) -> int | None:
-        """Plies to the end of the game: the winner takes the shortest way, the loser the longest. None for a draw.
+        """Plies to the end of the game with best play (shortest way of the winner, longest of the loser); None for a
+        draw.
 
         Raises:
-            MissingTableError: no table of distances covers the position.
+            MissingTableError: no table with distances covers the position.
         """
         plies = int(self.probe_distance_many(_words_of(board))[0])
         return None if plies == DRAWN_PLIES else plies
@@ -75,7 +76,7 @@ class Tablebase:
         return self._known(positions, False).astype(np.int8)
 
     def get_wdl_many(self, positions: np.ndarray, default: int) -> np.ndarray:
-        """Values int8 [N], with ``default`` where no table covers the position; see ``probe_wdl_many``."""
+        """Values int8 [N], ``default`` where no table covers the position; see ``probe_wdl_many``."""
         scores, there = self._probe(positions, False)
         return np.where(there, scores, default).astype(np.int8)
 
@@ -83,13 +84,13 @@ class Tablebase:
         """Plies to the end of the game, int16 [N], ``DRAWN_PLIES`` for draws, of positions uint32 [N, 3 or more].
 
         Raises:
-            MissingTableError: no table of distances covers one of them.
+            MissingTableError: no table with distances covers one of them.
         """
         scores = self._known(positions, True)
         return np.where(scores == 0, DRAWN_PLIES, FULL - np.abs(scores)).astype(np.int16)
 
     def judge(self, positions: np.ndarray, patient: bool = True) -> tuple[np.ndarray, np.ndarray]:
-        """Outcomes and distances as a search asks for them, see ``LeafOracle.judge``."""
+        """Outcomes and distances for a search, see ``LeafOracle.judge``."""
         scores, there = self._probe(positions, False, patient)
         outcomes = np.where(there, DRAW - scores, UNKNOWN).astype(np.uint8)
         plies = np.full(len(positions), -1, np.int16)
@@ -100,18 +101,18 @@ class Tablebase:
         return outcomes, plies
 
     def compiled(self) -> Tables:
-        """What a compiled search looks up by itself, see ``LeafOracle.compiled``."""
+        """Tables for compiled code, see ``LeafOracle.compiled``."""
         return self._store.compiled()
 
     def _probe(self, positions: np.ndarray, distances: bool, patient: bool = True) -> tuple[np.ndarray, np.ndarray]:
-        """Scores int64 [N], 0 where nothing is known, and whether something is, bool [N]."""
+        """Scores int64 [N] (0 where unknown), and whether they are known, bool [N]."""
         scores, states = self._store.probe(_checked(positions), distances, patient)
         there = states == KNOWN
         scores[~there] = 0
         return scores, there
 
     def _known(self, positions: np.ndarray, distances: bool) -> np.ndarray:
-        """Scores int64 [N]; raises ``MissingTableError`` where nothing is known."""
+        """Scores int64 [N]; raises ``MissingTableError`` if one is unknown."""
         scores, there = self._probe(positions, distances)
         if not there.all():
             raise self._missing(positions[~there], " with distances" if distances else "")
@@ -121,7 +122,7 @@ class Tablebase:
         own, opp, kings = (int(word) for word in positions[0, :3])
         pieces = (own | opp).bit_count()
         if pieces > MAX_PIECES:
-            return MissingTableError(f"tables end at {MAX_PIECES} pieces; this position has {pieces}")
+            return MissingTableError(f"there are tables of at most {MAX_PIECES} pieces; this position has {pieces}")
         counts = ((own & ~kings), (own & kings), (opp & ~kings), (opp & kings))
         name = Material(*(word.bit_count() for word in counts)).name
         folders = " and ".join(str(folder) for folder in self._folders)
@@ -131,7 +132,7 @@ class Tablebase:
         )
 
     def close(self) -> None:
-        """Gives the files back; probing ends."""
+        """Closes the files; later probes raise ``ValueError``."""
         self._store.close()
 
     def __enter__(self) -> "Tablebase":
@@ -149,7 +150,7 @@ def _words_of(board: Board) -> np.ndarray:
 
 
 def _checked(positions: np.ndarray) -> np.ndarray:
-    """The positions, in one piece; raises ``ValueError`` where ``Tablebase`` says so."""
+    """The positions as a contiguous array; raises ``ValueError`` as described at ``Tablebase``."""
     if not isinstance(positions, np.ndarray):
         raise ValueError(f"positions are a {type(positions).__name__}, not an array uint32 [N, 3 or more]")
     if positions.dtype != np.uint32 or positions.ndim != 2 or positions.shape[1] < 3:
@@ -170,13 +171,13 @@ def open_tablebase(folder: str | Path | None = None, cache_bytes: int = CACHE_BY
     """Opens the tables of a folder.
 
     Args:
-        folder: ``default_folder()`` if None, which need not be there.
-        cache_bytes: bound of what is kept in memory, for values and for distances each.
-        shipped: what the folder lacks of up to 5 pieces is read from the tables that come with the package.
+        folder: folder of tables; None: ``default_folder()``, which need not exist.
+        cache_bytes: limit of memory for values and, separately, for distances.
+        shipped: whether tables that the folder lacks are read from those of the package, which have up to 5 pieces.
 
     Raises:
         TableFileError: a file is damaged or foreign.
-        OSError: the folder is not there or cannot be read.
+        OSError: the folder does not exist or cannot be read.
         OtherGameError: this process does not play English draughts.
     """
     check_game("the set of endgame tables", ENGLISH)

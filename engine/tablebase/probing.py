@@ -1,11 +1,11 @@
-"""Looking positions up in blocks that may or may not be in memory.
+"""Looking up positions in blocks that may or may not be in memory.
 
-Files keep only part of the positions (``wdl_codec``): the others are worked out from those they lead to, by a negamax
-search that stops at every position that is kept. Each capture takes a piece and each promotion a man, so it is shallow.
-The search walks an explicit stack: Numba cannot cache a function that calls itself.
+Files store only some of the positions (``wdl_codec``). The others are derived by a negamax search that stops at every
+stored position. It is shallow, because each capture removes a piece and each promotion a man. The search uses an
+explicit stack, because Numba cannot cache a function that calls itself.
 
-Scores: 0 for a draw, and for a win or a loss in p plies ``± (full - p)``; where distances are not asked for, ``full``
-is 1, plies are not counted, and the first win ends a search.
+Scores: 0 for a draw, ``± (full - p)`` for a win or a loss in p plies. Without distances, ``full`` is 1, plies are not
+counted, and the first win ends a search.
 """
 
 from typing import NamedTuple
@@ -19,21 +19,22 @@ from .layout import code_of, locate, no_slices
 from .material import MAX_PIECES
 from .wdl_codec import BLOCK_WORDS
 
-FULL = 1000  # scores with distances count down from here: more plies than any game has
-UNLOADED, WANTED, NO_FILE = -1, -2, -3  # what ``slots`` says of blocks that are not in memory
-KNOWN, NOT_LOADED, ABSENT = 0, 1, 2  # states of a probe; NOT_LOADED | ABSENT may both hold below a position
+FULL = 1000  # ``full`` with distances: more plies than any game has
+UNLOADED, WANTED, NO_FILE = -1, -2, -3  # ``slots`` of blocks that are not in memory
+KNOWN, NOT_LOADED, ABSENT = 0, 1, 2  # states of a probe; NOT_LOADED | ABSENT: below a position, both occur
 MAX_DEPTH = 4 * MAX_PIECES
-BLOCK_ROWS = (np.dtype((np.uint32, 2)), np.dtype((np.uint8, NUM_SQUARES)))  # a word's in blocks of either kind
+BLOCK_ROWS = (np.dtype((np.uint32, 2)), np.dtype((np.uint8, NUM_SQUARES)))  # a word in either kind of block
 _HOME_ROW = np.uint32(turned(FAR_ROW))
-_NOTHING = -10_000  # score of a position that no move has been tried in
+_NOTHING = -10_000  # score of a position before a move has been tried
 
 
 class Cache(NamedTuple):
-    """Blocks of one kind of file that are in memory.
+    """The blocks of one kind of file that are in memory.
 
     Attributes:
-        slots: int32 [blocks of all files], place in ``data``, or why it has none.
-        data: [capacity, BLOCK_WORDS, ...]. ticks: int64 [capacity], when a place was read last.
+        slots: int32 [blocks of all files], index in ``data``, or UNLOADED, WANTED or NO_FILE.
+        data: [capacity, BLOCK_WORDS, ...], the blocks.
+        ticks: int64 [capacity], ``Blocks.clock`` when each was read last.
     """
 
     slots: np.ndarray
@@ -42,7 +43,7 @@ class Cache(NamedTuple):
 
 
 class Stack(NamedTuple):
-    """Buffers of the search, one row for each depth: ``moves`` [MAX_DEPTH, MAX_MOVES] of ``MOVE``, the rest int64."""
+    """Buffers of the search by depth: ``moves`` [MAX_DEPTH, MAX_MOVES] of ``MOVE``, the others int64 [MAX_DEPTH]."""
 
     moves: np.ndarray
     counts: np.ndarray
@@ -52,13 +53,15 @@ class Stack(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """The blocks in memory, and those to load.
+    """The blocks in memory, and lists of those to load.
 
     Attributes:
-        slices: directory [NUM_CODES] of ``SLICE`` of the pairs' first sides; a second side has ``turned`` set.
-        values, halves: ``data`` is uint32 [.., 2] and uint8 [.., 32].
-        clock: int64 [1], the present for ``Cache.ticks``.
-        wanted: int64 [2, W], blocks of values and of distances. num_wanted: int64 [2], how many are on each list.
+        slices: directory [NUM_CODES] of ``SLICE``; a slice with the second side to move has ``turned`` set, and the
+            words of the pair's first slice.
+        values, halves: caches of values (``data`` is uint32 [.., 2]) and of half distances (uint8 [.., 32]).
+        clock: int64 [1], current time of ``Cache.ticks``.
+        wanted: int64 [2, W], blocks of values and of distances to load.
+        num_wanted: int64 [2], lengths of these two lists.
     """
 
     slices: np.ndarray
@@ -70,13 +73,13 @@ class Blocks(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """What compiled searches need to look positions up by themselves, see ``probe_loaded``.
+    """Tables for compiled searches, see ``probe_loaded``.
 
     Attributes:
-        max_pieces: int64 [1], the most pieces of any table; 0: there are none.
-        blocks: shared with other threads, but for a list of wanted blocks without room.
-        stack: the search's own.
-        epoch: int64 [1], odd while blocks are being replaced by others, and another number afterwards.
+        max_pieces: int64 [1], largest number of pieces of any table; 0: there are no tables.
+        blocks: shared with other threads, except the lists of wanted blocks, which have length 0.
+        stack: not shared.
+        epoch: int64 [1], odd while a block is being replaced by another, and increased afterwards.
     """
 
     max_pieces: np.ndarray
@@ -87,7 +90,8 @@ class Tables(NamedTuple):
 
 @njit(cache=True, inline="always")
 def _slot_of(block, cache, kind, blocks):
-    """Place of a block or a negative number; a block that has a file is put on the list of its kind (0 or 1)."""
+    """Index of a block in ``cache.data``, or a negative number; a missing block that has a file is added to
+    ``wanted[kind]``."""
     slot = cache.slots[block]
     if slot >= 0:
         cache.ticks[slot] = blocks.clock[0]
@@ -100,7 +104,7 @@ def _slot_of(block, cache, kind, blocks):
 
 @njit(cache=True, inline="always")
 def _read(word, bit, full, blocks):
-    """(score, state) of a kept position."""
+    """(score, state) of a stored position."""
     block, row = word // BLOCK_WORDS, word % BLOCK_WORDS
     slot = _slot_of(block, blocks.values, 0, blocks)
     if slot < 0:
@@ -118,7 +122,7 @@ def _read(word, bit, full, blocks):
 
 @njit(cache=True)
 def _score_leaf(own, opp, kings, full, blocks):
-    """(score, state, whether the score has to be worked out instead) of a position."""
+    """(score, state, whether the score must be derived by a search instead) of a position."""
     if own == 0:
         return -full, KNOWN, False
     if opp == 0:
@@ -143,7 +147,7 @@ def _open(own, opp, kings, stack, depth):
 
 @njit(cache=True)
 def _raise(stack, depth, score, state, full):
-    """Gives the value of a child, as its side to move sees it, to the position at ``depth``."""
+    """Enters the score of a child, seen by its side to move, into the position at ``depth``."""
     if state != KNOWN:
         stack.states[depth] |= state
         return
@@ -154,7 +158,7 @@ def _raise(stack, depth, score, state, full):
 
 @njit(cache=True)
 def _close(stack, depth, full):
-    """(score, state) of the position at ``depth`` after the moves tried."""
+    """(score, state) of the position at ``depth`` after its moves have been tried."""
     if stack.counts[depth] == 0:
         return -full, KNOWN
     if full == 1 and stack.bests[depth] == 1:
@@ -191,14 +195,16 @@ def _probe(own, opp, kings, full, blocks, stack):
 
 @njit(cache=True, nogil=True)
 def probe_many(positions, todo, full, blocks, stack, scores, states):
-    """Probes the rows ``todo`` of ``positions``, until done or until a list of wanted blocks is full.
+    """Probes the rows ``todo`` of ``positions``, until all are done or a list of wanted blocks is full.
 
-    With lists that have no room, blocks that are not in memory are passed over: so may several threads at once.
+    With lists of length 0, blocks that are not in memory are skipped; then several threads may probe at once.
 
     Args:
-        positions: uint32 [N, 3 or more], seen by the side to move. todo: int64 [T].
+        positions: uint32 [N, 3 or more], seen by the side to move.
+        todo: int64 [T], row numbers.
         full: 1, or ``FULL`` for scores with distances.
-        scores: int64 [N]. states: uint8 [N]; rows that were not reached keep theirs.
+        scores: int64 [N], set.
+        states: uint8 [N], set; rows that were not reached keep their entries.
     """
     positions, todo, blocks, stack = borrowed(positions), borrowed(todo), borrowed(blocks), borrowed(stack)
     for i in todo:
@@ -210,9 +216,9 @@ def probe_many(positions, todo, full, blocks, stack, scores, states):
 
 @njit(cache=True)
 def probe_loaded(own, opp, kings, tables):
-    """(value 1, 0, -1; plies to the end or -1; state) of a position, by what is in memory; loads nothing.
+    """(value 1, 0, -1; plies to the end or -1; state) of a position, from the blocks in memory; loads nothing.
 
-    The state is ``KNOWN``, ``ABSENT``, or ``NOT_LOADED`` (also where another thread is just replacing blocks).
+    The state is ``KNOWN``, ``ABSENT``, or ``NOT_LOADED`` (also while another thread is replacing a block).
     """
     epoch = tables.epoch[0]
     blocks, stack = borrowed(tables.blocks), borrowed(tables.stack)
@@ -231,9 +237,9 @@ def probe_loaded(own, opp, kings, tables):
 
 @njit(cache=True, nogil=True)
 def first_impossible(positions):
-    """Row of the first of positions uint32 [N, 3 or more] that no board can show, -1 if there is none.
+    """Row of the first impossible position in uint32 [N, 3 or more]; -1 if there is none.
 
-    A side may be without pieces: a search asks about games that are over.
+    A side may have no pieces, because a search looks up finished games, too.
     """
     positions = borrowed(positions)
     for i in range(positions.shape[0]):
@@ -245,13 +251,13 @@ def first_impossible(positions):
 
 
 def new_stack() -> Stack:
-    """Buffers for one thread."""
+    """Allocates the buffers for one thread."""
     depths = (np.zeros(MAX_DEPTH, np.int64) for _ in range(4))
     return Stack(new_moves(MAX_DEPTH), *depths)
 
 
 def no_tables() -> Tables:
-    """``Tables`` that know nothing."""
+    """``Tables`` without any table."""
     slots = np.zeros(0, np.int32)
     blocks = new_blocks(no_slices(), new_cache(0, slots, 0), new_cache(1, slots, 0), 0)
     return Tables(np.zeros(1, np.int64), blocks, new_stack(), np.zeros(1, np.int64))
@@ -264,6 +270,6 @@ def new_cache(kind: int, slots: np.ndarray, capacity: int) -> Cache:
 
 
 def new_blocks(slices: np.ndarray, values: Cache, halves: Cache, most_wanted: int) -> Blocks:
-    """``Blocks`` of which none is wanted."""
+    """``Blocks`` with empty lists of wanted blocks, for at most ``most_wanted`` each."""
     clock, num_wanted = np.zeros(1, np.int64), np.zeros(2, np.int64)
     return Blocks(slices, values, halves, clock, np.zeros((2, most_wanted), np.int64), num_wanted)

@@ -1,4 +1,4 @@
-"""The file of one pair of slices: blocks that are read one at a time, a header that says what they are, checksums.
+"""The file of one pair of slices: a header, blocks that can be read one at a time, and checksums.
 
     8 bytes magic | uint32 length of the header | uint32 CRC of all from the header to the blocks |
     header, JSON | priors | uint32 length of each block | uint32 CRC of each block | blocks | SHA-256 of all before
@@ -37,13 +37,13 @@ _MAX_PRIORS = 1 << 16
 
 
 class TableFileError(ValueError):
-    """A file that is damaged, of another format, or no table at all; the message names it."""
+    """A file is damaged, has another format, or is not a table; the message names it."""
 
 
 class SliceCounts(BaseModel):
-    """What a slice holds, for its side to move.
+    """Numbers of won, drawn and lost positions of a slice for its side to move.
 
-    ``longest_win`` is in plies, with a position (Black to move) that takes that long; None without distances.
+    ``longest_win`` is in plies, ``longest_fen`` a position (Black to move) with this distance; None without distances.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -56,7 +56,7 @@ class SliceCounts(BaseModel):
 
 
 class Header(BaseModel):
-    """What a file says about itself; ``slices`` has the counts of both slices of the pair by name."""
+    """The header of a file; ``slices``: counts of both slices of the pair by name."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -71,7 +71,7 @@ class Header(BaseModel):
 
 
 def file_name(pair: Material, kind: Kind) -> str:
-    """Name of the file of a pair, given by either of its slices."""
+    """Name of the file of a pair; ``pair`` may be either of its slices."""
     return f"{pair.pair.name}.{kind}"
 
 
@@ -83,7 +83,7 @@ def write_slice(
     priors: np.ndarray | None,
     blocks: list[bytes],
 ) -> None:
-    """Writes a pair's file, whole or not at all; raises ``StorageError`` if the folder cannot be written."""
+    """Writes a pair's file, completely or not at all; raises ``StorageError`` if the folder cannot be written."""
     packed = b"" if priors is None else zstandard.ZstdCompressor(level=19).compress(priors.T.tobytes())
     header = Header(
         format=FORMAT,
@@ -111,7 +111,7 @@ def write_slice(
 
 
 def rebuild_advice(path: Path) -> str:
-    """What to do about a bad file, said in the words of a message."""
+    """The part of an error message that says what to do about a bad file."""
     name, _, kind = path.name.partition(".")
     try:
         pieces: int | None = parse_name(name).pieces
@@ -124,12 +124,12 @@ class SliceFile:
     """An open file, mapped into memory. Close it, or use it as a context manager.
 
     Args:
-        checked: compare the whole file with its checksum now, not only each block when it is read.
+        checked: whether to check the checksum of the whole file now, not only that of each block when it is read.
 
     Raises:
-        TableFileError: not a table of this format, cut short, or damaged.
-        FileNotFoundError: there is no such file.
-        StorageError: it cannot be read.
+        TableFileError: the file is not a table of this format, is cut short, or is damaged.
+        FileNotFoundError: the file does not exist.
+        StorageError: the file cannot be read.
     """
 
     def __init__(self, path: str | os.PathLike[str], checked: bool = False) -> None:
@@ -151,7 +151,7 @@ class SliceFile:
             except ValueError as error:
                 raise self._error("is damaged: its header names no slice") from error
             if self.pair != self.pair.pair or self.path.name != file_name(self.pair, self.header.kind):
-                raise self._error(f"holds slice {self.header.slice} ({self.header.kind}), which its name does not say")
+                raise self._error(f"has slice {self.header.slice} ({self.header.kind}), but not its name")
             self._read_index(size)
             if checked:
                 self.check()
@@ -199,7 +199,7 @@ class SliceFile:
             raise self._error("is damaged: its blocks do not fit its size")
 
     def check(self) -> None:
-        """Compares the whole file with its checksum; raises ``TableFileError`` if they differ."""
+        """Checks the checksum of the whole file; raises ``TableFileError`` if it is wrong."""
         with memoryview(self._map) as view:
             if sha256(view[:-_DIGEST_BYTES]).digest() != bytes(view[-_DIGEST_BYTES:]):
                 raise self._error("is damaged: it does not match its checksum")

@@ -1,14 +1,15 @@
-"""Kernels of retrograde analysis: who wins in a slice, for all places of the roamer at once.
+"""Kernels of retrograde analysis: values of a slice, for all squares of the roamer at once.
 
-First every position that leaves the slice is *settled*: captures are compulsory and lead to fewer pieces, promotions to
-fewer men, both solved before. What stays open is decided by *sweeps* until nothing changes any more:
+First, positions with moves out of the slice are *settled* as far as these moves decide: captures are mandatory and lead
+to fewer pieces, promotions lead to fewer men, and such slices are solved before. Positions that are still open are
+decided by *sweeps*, until nothing changes:
 
-    won:   some step leads to a position that the opponent has lost
-    lost:  every step leads to a position that the opponent has won (so also if there is none)
+    won:   some step leads to a position that is lost for the opponent
+    lost:  every step leads to a position that is won for the opponent (also if there is no step)
 
-What is never decided is a draw. Draws by repetition or by the 80-ply rule are not looked at. One step of one piece
-takes a whole word of positions to a whole word (``layout``), so a sweep does for 28 positions what is usually done
-for one.
+Positions that are never decided are draws. Draws by repetition and by the 80-ply rule are ignored. One step of one
+piece leads from all positions of a word to those of another word (``layout``), so a sweep treats about 28 positions at
+once.
 """
 
 from typing import NamedTuple
@@ -22,18 +23,23 @@ from ..outcomes import DRAW, LOSS, UNKNOWN, WIN
 from .captures import capture_places, crowning_places
 from .layout import ALL_SQUARES, NUM_KINDS, PLACES, Layout, Placements, lookup, placements
 
-SAFE = 4  # beside the outcomes: not known yet, but some promotion does not lose
+SAFE = 4  # in addition to the outcomes: unknown, but not lost, because some promotion draws
 
 
 class Grid(NamedTuple):
-    """A layout as the kernels read it. Tables of all kinds lie one after the other; ``base`` is where each begins.
+    """A layout for kernels, with the side to move. The tables of the four kinds are concatenated; ``base`` is the start
+    of each.
 
     Attributes:
         order, sizes, strides, base: int64 [4], see ``Layout``; ``order`` lists kinds, the others are by kind.
-        masks: uint32 [R], the squares of each rank. first: int64 [R + 1], where its steps begin.
-        targets: uint32 [S], the square stepped to. jumps: int64 [S], how many words further that leads.
-        first_back, targets_back, jumps_back: the same of steps that may have led there, taken back.
-        words: number of words. roamer: kind of the roamer. second: the second side is to move.
+        masks: uint32 [R], squares of each rank.
+        first: int64 [R + 1], index of each rank's first step.
+        targets: uint32 [S], square that each step leads to.
+        jumps: int64 [S], what each step adds to the number of a word.
+        first_back, targets_back, jumps_back: the same for backward steps, which undo steps.
+        words: number of words.
+        roamer: kind of the roamer.
+        second: whether the second side is to move.
     """
 
     order: np.ndarray
@@ -53,12 +59,12 @@ class Grid(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """Words come in rows, one for each rank of the three slower kinds."""
+        """Number of rows: a row has the words with the same ranks of the three slower kinds."""
         return self.words // int(self.sizes[self.order[-1]])
 
 
 def grid_of(layout: Layout, second: bool) -> Grid:
-    """The grid of a layout with its second side to move, or its first."""
+    """The grid of a layout with its second or its first side to move."""
     tables = [placements(kind, layout.counts[kind]) for kind in range(NUM_KINDS)]
     first, targets, jumps = _steps_of(layout, tables)
     backward = [placements(kind, layout.counts[kind], back=True) for kind in range(NUM_KINDS)]
@@ -99,10 +105,11 @@ def grids_of(layout: Layout) -> tuple[Grid, Grid]:
 
 @njit(cache=True)
 def place_row(grid, row, ranks, pieces):
-    """Puts the three slower kinds of a row on the board: their ranks int64 [4] and squares uint32 [4] by kind.
+    """Sets ``ranks`` (int64 [4]) and squares ``pieces`` (uint32 [4]) of the three slower kinds of a row.
 
     Returns:
-        The squares taken, all of them where two kinds share one and the row stays empty; the row's first word.
+        The occupied squares, or all squares if two pieces are on the same one, so that the row is empty; and the row's
+        first word.
     """
     taken, word, rest = np.uint32(0), np.int64(0), row
     clash = False
@@ -119,7 +126,7 @@ def place_row(grid, row, ranks, pieces):
 
 @njit(cache=True)
 def place_fast(grid, rank, taken, ranks, pieces):
-    """Adds the fastest kind to a row; returns the squares taken, all of them where two kinds share one."""
+    """Adds the fastest kind to a row; returns the occupied squares, or all squares if two pieces share one."""
     kind = grid.order[NUM_KINDS - 1]
     ranks[kind] = rank
     pieces[kind] = grid.masks[grid.base[kind] + rank]
@@ -128,7 +135,7 @@ def place_fast(grid, rank, taken, ranks, pieces):
 
 @njit(cache=True)
 def place_word(grid, word, ranks, pieces):
-    """Puts the pieces of one word on the board; returns the squares taken, see ``place_fast``."""
+    """Sets ``ranks`` and ``pieces`` for one word; returns the occupied squares, see ``place_fast``."""
     size = grid.sizes[grid.order[NUM_KINDS - 1]]
     taken, _ = place_row(grid, word // size, ranks, pieces)
     return place_fast(grid, word % size, taken, ranks, pieces)
@@ -136,13 +143,13 @@ def place_word(grid, word, ranks, pieces):
 
 @njit(cache=True)
 def free_places(roamer, taken):
-    """The squares where a roamer of this kind may stand."""
+    """The squares where a roamer of kind ``roamer`` may stand."""
     return np.uint32(PLACES[roamer] & ~taken)
 
 
 @njit(cache=True)
 def canonical_places(roamer, taken, fellows):
-    """The places that are below all other pieces of the same kind, so that each position is met once."""
+    """The roamer's squares below all other pieces of its kind (``fellows``), so that each position counts once."""
     places = free_places(roamer, taken)
     return places if fellows == 0 else np.uint32(places & ((fellows & (~fellows + np.uint32(1))) - np.uint32(1)))
 
@@ -159,7 +166,7 @@ def seen_by_mover(grid, pieces):
 
 @njit(cache=True)
 def settle_capture(own, opp, kings, slices, words, moves):
-    """Outcome of a position with a capture: WIN, DRAW or LOSS."""
+    """Outcome of a position with a capture for its side to move: WIN, DRAW or LOSS."""
     worst = np.int64(1)
     for i in range(generate(own, opp, kings, moves, EVERY_PATH)):
         worst = min(worst, lookup(turned(moves[i].opp), turned(moves[i].own), turned(moves[i].kings), slices, words))
@@ -187,13 +194,13 @@ def _settle_promotions(own, opp, kings, slices, words):
 
 @njit(cache=True, nogil=True)
 def settle_rows(low, high, grid, slices, words, values, todo, first, moves):
-    """Settles what leaving the slice decides of the positions of rows ``low`` to ``high``.
+    """Settles positions of rows ``low`` to ``high - 1`` that captures and promotions decide.
 
     Args:
-        slices, words: the slices solved before, see ``layout.lookup``.
-        values: uint32 [words, 2], won and lost positions are added.
-        todo: uint32 [words, 2], positions still open, and those of them that may be lost, are added.
-        first: the word of the slice at which ``values`` and ``todo`` begin.
+        slices, words: slices solved before, see ``layout.lookup``.
+        values: uint32 [words, 2]; won and lost positions are added.
+        todo: uint32 [words, 2]; open positions, and those of them that may be lost, are added.
+        first: word of the slice at which ``values`` and ``todo`` begin.
         moves: buffer [MAX_MOVES] of ``MOVE``.
     """
     slices, words, moves, grid = borrowed(slices), borrowed(words), borrowed(moves), borrowed(grid)
@@ -229,11 +236,11 @@ def settle_rows(low, high, grid, slices, words, values, todo, first, moves):
 
 @njit(cache=True)
 def sweep_word(grid, ranks, taken, word, theirs):
-    """(positions with a step to a lost one, positions all of whose steps lead to won ones) of one word.
+    """(positions with a step to a lost position, positions all of whose steps lead to won positions) of one word.
 
     Args:
-        taken: squares of all pieces but the roamer.
-        theirs: uint32 [words, 2], what the other side has won and lost when it is to move.
+        taken: squares of all pieces except the roamer.
+        theirs: uint32 [words, 2], won and lost positions with the other side to move.
     """
     won, lost = np.uint32(0), np.uint32(0xFFFFFFFF)
     side = 1 if grid.second else 0
@@ -258,7 +265,7 @@ def sweep_word(grid, ranks, taken, word, theirs):
 
 @njit(cache=True)
 def _mark_before(grid, ranks, taken, here, marks):
-    """Marks the words from which a step of the side that is not to move may lead to one; see ``sweep_rows``."""
+    """Marks the words from which a step of the other side may lead to this one; see ``sweep_rows``."""
     if marks.shape[0] == 0:
         return
     side = 0 if grid.second else 1
@@ -274,14 +281,16 @@ def _mark_before(grid, ranks, taken, here, marks):
 
 @njit(cache=True, nogil=True)
 def sweep_rows(low, high, grid, values, todo, marks, first, theirs, their_marks):
-    """Decides what can be decided now in rows ``low`` to ``high``; returns the number of words that changed.
+    """Decides the positions that can be decided now in rows ``low`` to ``high - 1``; returns the number of changed
+    words.
 
     See ``settle_rows`` for the arguments, ``sweep_word`` for ``theirs``.
 
     Args:
-        marks: uint8 [words], the words to look at, which are those from where a step leads to what has changed since
-            the last sweep; set to zero. [0]: all words.
-        their_marks: the same of the other side; set where steps lead to what changes here. [0]: nobody asks.
+        marks: uint8 [words], words to look at, from which a step leads to a word that has changed since the last sweep;
+            set to zero. If empty, all words are looked at.
+        their_marks: marks of the other side; set for words from which a step leads to a word that changes here. If
+            empty, nothing is marked.
     """
     values, todo, theirs = borrowed(values), borrowed(todo), borrowed(theirs)
     marks, their_marks, grid = borrowed(marks), borrowed(their_marks), borrowed(grid)

@@ -1,4 +1,4 @@
-"""Retrograde analysis of one pair of slices, part by part, by threads that share the work."""
+"""Retrograde analysis of one pair of slices, part by part, with several threads."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -14,29 +14,29 @@ from .parts import Parts, parts_of, waves_of
 from .solve import Grid, grids_of, settle_rows, sweep_rows
 
 Values = tuple[np.ndarray, np.ndarray]
-"""Bits of the won and of the lost positions of a pair of slices: uint32 [words, 2], a column for each side to move."""
-Work = Callable[[int, int], int | None]  # on rows from one to before another
-Over = Callable[[range, Work], int]  # does work on rows, see ``Workers.over``
+"""Values of a pair with the first and with the second side to move: each uint32 [words, 2], won and lost positions."""
+Work = Callable[[int, int], int | None]  # on rows from the first argument to before the second
+Over = Callable[[range, Work], int]  # runs work on rows, see ``Workers.over``
 _CHUNKS_PER_THREAD = 16
-WHOLE_WORDS = 1 << 20  # smaller pairs are solved as one part: two threads share its rows better than small parts
-NO_MARKS = np.zeros(0, np.uint8)  # every word is looked at
-_WORDS_A_CHANGE = 64  # marking what a change reaches takes about as long as looking at this many words
-_JOB_WORDS = 1 << 18  # parts of fewer words are solved in one go
+WHOLE_WORDS = 1 << 20  # pairs with fewer words are solved as one part: threads share its rows better than small parts
+NO_MARKS = np.zeros(0, np.uint8)  # all words are looked at
+_WORDS_A_CHANGE = 64  # marking the words for one change takes about as long as looking at this number of words
+_JOB_WORDS = 1 << 18  # small parts are joined to jobs of at most this number of words
 
 
 class Workers(ThreadPoolExecutor):
-    """Threads that share the rows of a grid; as many as there are cores if None."""
+    """Threads that share the rows of a grid. ``threads``: their number; all cores if None."""
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = threads or os.cpu_count() or 1
         super().__init__(self.threads)
 
     def over_rows(self, grid: Grid, work: Work) -> int:
-        """Runs ``work`` over all rows of a grid in chunks; returns the sum of the results."""
+        """Runs ``work`` on all rows of a grid in chunks; returns the sum of the results."""
         return self.over(range(grid.rows), work)
 
     def over(self, rows: range, work: Work) -> int:
-        """Runs ``work`` over these rows in chunks; returns the sum of the results."""
+        """Runs ``work`` on these rows in chunks; returns the sum of the results."""
         chunks = min(len(rows), self.threads * _CHUNKS_PER_THREAD)
         edges = np.linspace(rows.start, rows.stop, chunks + 1).astype(int)
         return sum(n or 0 for n in map_threads(self, work, edges[:-1], edges[1:]))
@@ -47,16 +47,17 @@ class Workers(ThreadPoolExecutor):
         self.over_rows(grid, lambda low, high: settle_rows(low, high, grid, *known, new_moves()))
 
     def sweep(self, grid: Grid, values: np.ndarray, todo: np.ndarray, theirs: np.ndarray) -> int:
-        """``sweep_rows`` on all words; returns the number of those that changed."""
+        """``sweep_rows`` on all words; returns the number of changed words."""
         mine = values, todo, NO_MARKS, 0
         return self.over_rows(grid, lambda low, high: sweep_rows(low, high, grid, *mine, theirs, NO_MARKS))
 
 
 class Open:
-    """What is still open in a part, whose words begin at ``first``.
+    """Values and open positions of a part with one side to move.
 
     Attributes:
-        values, todo: see ``settle_rows``. marks: of words to be looked at, see ``sweep_rows``.
+        values, todo, first: see ``settle_rows``.
+        marks: words to look at, see ``sweep_rows``.
     """
 
     def __init__(self, values: np.ndarray, first: int) -> None:
@@ -64,7 +65,7 @@ class Open:
         self.marks = NO_MARKS
 
     def mark(self) -> np.ndarray:
-        """The marks; from the first call on only words are looked at that have been marked."""
+        """Returns the marks. After the first call, only marked words are looked at."""
         if len(self.marks) == 0:
             self.marks = np.zeros(len(self.values), np.uint8)
         return self.marks
@@ -74,10 +75,11 @@ class Problem(NamedTuple):
     """A pair that is being solved.
 
     Attributes:
-        layout, parts: of the pair. grids: with the first and the second side to move.
-        slices, words: directory [NUM_CODES] of ``SLICE`` and values uint32 [words, 2] of every slice that captures and
+        layout, parts: layout of the pair, and its division into parts.
+        grids: grids with the first and with the second side to move.
+        slices, words: directory [NUM_CODES] of ``SLICE`` and values uint32 [words, 2] of all slices that captures and
             promotions can lead to.
-        values: of the pair, set.
+        values: values of the pair, which are set.
     """
 
     layout: Layout
@@ -88,7 +90,7 @@ class Problem(NamedTuple):
     values: Values
 
     def solve_part(self, part: int, over: Over) -> None:
-        """Solves one part; those that it leads to are solved."""
+        """Solves one part; the parts that it leads to must be solved."""
         here = self.words_of(part)
         mine = [Open(self.values[side][here], part * self.parts.words) for side in range(2)]
         for side in range(2):
@@ -101,7 +103,8 @@ class Problem(NamedTuple):
             idle, side = 0 if changed else idle + 1, 1 - side
 
     def look_ahead(self, side: int, part: int, found: np.ndarray, over: Over) -> None:
-        """Adds to ``found``, uint32 [words of a part, 2], what the solved other side makes of a part's positions."""
+        """Derives a part's values with ``side`` to move from the solved ones with the other side to move, and adds them
+        to ``found``, uint32 [words of a part, 2]."""
         mine = Open(found, part * self.parts.words)
         self._settle(side, part, mine, over)
         self._sweep(side, part, mine, over, NO_MARKS)
@@ -111,7 +114,7 @@ class Problem(NamedTuple):
         return waves_of(self.layout) if self.parts.total > 1 else [[0]]
 
     def words_of(self, part: int) -> slice:
-        """The words of a part."""
+        """The range of words of a part."""
         return slice(part * self.parts.words, (part + 1) * self.parts.words)
 
     def _rows_of(self, part: int) -> range:
@@ -129,7 +132,7 @@ class Problem(NamedTuple):
         return over(self._rows_of(part), lambda low, high: sweep_rows(low, high, grid, *known, theirs, marks))
 
     def each(self, wave: list[int], workers: Workers, work: Callable[[int, Over], None]) -> None:
-        """Does ``work`` for parts that do not wait for one another, each by one thread where there are enough."""
+        """Runs ``work`` on independent parts: each in one thread if there are enough parts, else each with all."""
         if len(wave) < workers.threads:
             for part in wave:
                 work(part, workers.over)
@@ -143,13 +146,13 @@ class Problem(NamedTuple):
 
 
 def jobs_of(wave: list[int], words: int) -> Iterator[list[int]]:
-    """The parts of a wave, each of ``words`` words, put together where they are small."""
+    """The parts of a wave, each of ``words`` words; small parts are joined to groups (``_JOB_WORDS``)."""
     most = max(1, _JOB_WORDS // words)
     return (wave[first : first + most] for first in range(0, len(wave), most))
 
 
 def problem_of(layout: Layout, slices: np.ndarray, words: np.ndarray, values: Values) -> Problem:
-    """The problem of a pair; arguments as there."""
+    """Makes the ``Problem`` of a pair; see there for the arguments."""
     whole = layout.words < WHOLE_WORDS
     parts = Parts(None, 1, layout.words) if whole else parts_of(layout)
     return Problem(layout, parts, grids_of(layout), slices, words, values)
@@ -158,10 +161,11 @@ def problem_of(layout: Layout, slices: np.ndarray, words: np.ndarray, values: Va
 def solve_pair(
     problem: Problem, workers: Workers, solved: int = 0, report: Callable[[int], None] = lambda waves: None
 ) -> None:
-    """Finds the values of all positions of a pair; those of waves that are not solved are zero before.
+    """Computes the values of all positions of a pair; those of waves that are not solved yet must be zero.
 
     Args:
-        solved: the number of waves that are solved already. report: told of each further one how many now are.
+        solved: number of waves that are solved already.
+        report: called after each wave with the number of solved waves.
     """
     waves = problem.waves()
     for number in range(solved, len(waves)):
@@ -170,7 +174,7 @@ def solve_pair(
 
 
 def restore_second(problem: Problem, workers: Workers) -> None:
-    """Finds the values with the second side to move, zero before, from those with the first."""
+    """Computes the values with the second side to move, which must be zero, from those with the first."""
 
     def restore(part: int, over: Over) -> None:
         problem.look_ahead(1, part, problem.values[1][problem.words_of(part)], over)

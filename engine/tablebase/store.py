@@ -1,4 +1,4 @@
-"""Blocks of a folder's table files in memory: a bounded cache that drops the block that was read longest ago."""
+"""A bounded cache of blocks of table files, which drops the block that was read longest ago."""
 
 import contextlib
 import logging
@@ -35,24 +35,24 @@ from .wdl_codec import BLOCK_WORDS, BlockCodec, num_blocks
 KINDS: tuple[Kind, Kind] = ("wdl", "distance")
 MIN_CACHE_BLOCKS = 256
 _LOG = logging.getLogger(__name__)
-_FEWEST_CODECS = 4  # kept; and more while they take at most the next number
+_FEWEST_CODECS = 4  # fewest codecs kept; more while they take at most ``_CODEC_BYTES``
 _CODEC_BYTES = 8 << 20
-_MOST_WANTED = 64  # blocks that wait to be loaded; a fraction of the cache, so that none pushes another out
-_SHARED_POSITIONS = 1 << 13  # fewer are not worth several threads
-_COMPARED = 256  # places of which a new block takes the one that was read longest ago
+_MOST_WANTED = 64  # most blocks that wait to be loaded; less than the cache, so that they do not replace one another
+_SHARED_POSITIONS = 1 << 13  # fewest positions that are probed by several threads
+_COMPARED = 256  # number of places compared: a new block takes the one that was read longest ago
 
 
 def find_files(folders: Iterable[Path]) -> dict[tuple[Material, Kind], Path]:
-    """The table files of folders by pair and kind; where several folders have one, that of the first folder.
+    """The table files of folders by pair and kind; if several folders have a file, that of the first folder.
 
     Raises:
-        StorageError: a folder is not there or cannot be read.
+        StorageError: a folder does not exist or cannot be read.
     """
     return {key: paths[0] for key, paths in find_copies(folders).items()}
 
 
 def find_copies(folders: Iterable[Path]) -> dict[tuple[Material, Kind], list[Path]]:
-    """As ``find_files``, with all files of the same pair, in the order of the folders."""
+    """As ``find_files``, with all copies of each file, in the order of the folders."""
     found: dict[tuple[Material, Kind], list[Path]] = {}
     for folder in folders:
         try:
@@ -70,15 +70,15 @@ def find_copies(folders: Iterable[Path]) -> dict[tuple[Material, Kind], list[Pat
 
 
 class BlockStore:
-    """Probes positions in files. A thread of its own reads the blocks that are wanted. Safe for several threads.
+    """Probes positions in files. A thread reads the wanted blocks. Thread-safe.
 
     Args:
-        copies: files by pair and kind, those to prefer first; a pair counts as there if its values are. Of a damaged
-            file the next copy is read, and a warning logged.
-        cache_bytes: bound of each of the two caches, for values and for distances.
+        copies: files by pair and kind, preferred ones first; pairs without a file of values are ignored. If a file is
+            damaged, the next copy is read and a warning is logged.
+        cache_bytes: limit of each of the two caches, for values and for distances.
 
     Raises:
-        TableFileError: a file is damaged or foreign, and the last of its copies.
+        TableFileError: a file is damaged or foreign, and there is no other copy.
         OSError: a file cannot be read.
     """
 
@@ -87,7 +87,7 @@ class BlockStore:
         slices = no_slices()
         self._files: tuple[list[SliceFile | None], list[SliceFile | None]] = ([], [])
         self._checked: set[SliceFile] = set()
-        self._codecs: dict[int, BlockCodec] = {}  # by pair, the one used longest ago first
+        self._codecs: dict[int, BlockCodec] = {}  # by index of the pair, the one used longest ago first
         self._copies = [[list(copies.get((pair, kind), ())) for pair in self.pairs] for kind in KINDS]
         with contextlib.ExitStack() as self._closing:
             for files, of_kind in zip(self._files, self._copies, strict=True):
@@ -102,13 +102,13 @@ class BlockStore:
         self._next_place = [0, 0]
         self._blocks = new_blocks(slices, *caches, _MOST_WANTED)
         self._stack, self._epoch = new_stack(), np.zeros(1, np.int64)
-        self._lock = Lock()  # held by who reads or changes the caches
+        self._lock = Lock()  # held while the caches are read or changed
         self._loader = ThreadPoolExecutor(1, "tables")
         self._loading: list[Future[None]] = []
         self._closed = False
 
     def _next_of(self, paths: list[Path]) -> SliceFile:
-        """The first of these copies that opens; what is left in the list are those behind it."""
+        """Opens the first of these copies that can be opened, and removes it and those before it from the list."""
         while True:
             path = paths.pop(0)
             try:
@@ -117,7 +117,7 @@ class BlockStore:
                 self._warn(error, paths)
 
     def _warn(self, error: TableFileError, copies: Sequence[Path]) -> None:
-        """Says which copy is read now; raises the error if there is none."""
+        """Logs which copy is read now; raises the error if there is none."""
         if not copies:
             raise error
         _LOG.warning("%s; until then %s is read", error, copies[0])
@@ -140,12 +140,12 @@ class BlockStore:
         """Scores int64 [N] and states uint8 [N] (``KNOWN`` or ``ABSENT``) of positions uint32 [N, 3 or more].
 
         Args:
-            patient: wait for blocks that are not in memory. Else they are read meanwhile, and states may be
-                ``NOT_LOADED``.
+            patient: whether to wait for blocks that are not in memory. If not, they are read in the background, and
+            states may be ``NOT_LOADED``.
 
         Raises:
-            TableFileError: a file turns out to be damaged.
-            ValueError: the tables were closed.
+            TableFileError: a file is damaged.
+            ValueError: the tables are closed.
         """
         scores = np.zeros(len(positions), np.int64)
         states = np.full(len(positions), NOT_LOADED, np.uint8)
@@ -165,7 +165,7 @@ class BlockStore:
             if not patient:
                 break
             left = (states[now] & NOT_LOADED) != 0
-            # Fewer at a time, should their blocks push one another out of the cache
+            # Fewer at a time, in case their blocks replace one another in the cache
             most = max(1, most // 2) if left.all() else len(positions)
             todo = np.concatenate([now[left], todo[len(now) :]])
         return scores, states
@@ -175,7 +175,7 @@ class BlockStore:
             raise _closed()
 
     def _probe_loaded(self, positions: np.ndarray, distances: bool, scores: np.ndarray, states: np.ndarray) -> None:
-        """Probes what is in memory by all cores, in parts of the positions."""
+        """Probes the blocks in memory with all cores."""
         threads = os.cpu_count() or 1
         edges = np.linspace(0, len(positions), 4 * threads + 1).astype(int)
 
@@ -188,11 +188,11 @@ class BlockStore:
             list(pool.map(part, edges[:-1].tolist(), edges[1:].tolist()))
 
     def _without_wishes(self) -> Blocks:
-        """The blocks for a reader that does not ask for missing ones."""
+        """The blocks for a reader that does not request missing ones."""
         return self._blocks._replace(wanted=np.zeros((2, 0), np.int64), num_wanted=np.zeros(2, np.int64))
 
     def _load_wanted(self, most: int) -> None:
-        """Has the wanted blocks loaded, at most ``most`` of them; the others have to be asked for again."""
+        """Starts loading at most ``most`` of the wanted blocks; the others must be requested again."""
         for number, (of_kind, cache) in enumerate(zip(self._blocks.wanted, self._caches, strict=True)):
             for block in of_kind[: self._blocks.num_wanted[number]].tolist():
                 if most > 0:
@@ -203,7 +203,7 @@ class BlockStore:
         self._blocks.num_wanted[:] = 0
 
     def _forget_loaded(self) -> None:
-        """Raises what went wrong with blocks that were to be loaded."""
+        """Removes finished loads from the list, and raises the first of their errors."""
         with self._lock:
             done = [future for future in self._loading if future.done()]
             self._loading = [future for future in self._loading if not future.done()]
@@ -222,11 +222,11 @@ class BlockStore:
             self._keep(number, block, data)
 
     def _keep(self, number: int, block: int, data: np.ndarray) -> None:
-        """Puts a block into its cache, in place of one that was not read for long."""
+        """Puts a block into its cache, in place of one that has not been read for long."""
         cache, place = self._caches[number], self._place(number)
         replaced = self._blocks_at[number][place]
         if replaced >= 0:
-            self._epoch += 1  # searches that read it at this moment must not believe it
+            self._epoch += 1  # searches that read it at this moment must ignore it
             cache.slots[replaced] = UNLOADED
         cache.data[place] = data
         cache.slots[block], cache.ticks[place] = place, self._blocks.clock[0]
@@ -241,7 +241,7 @@ class BlockStore:
         return place
 
     def _read(self, number: int, block: int) -> np.ndarray:
-        """Decodes a block; the first one of a file has the file's checksum tested."""
+        """Decodes a block; at the first one of a file, checks the checksum of the whole file."""
         i = int(np.searchsorted(self._starts, block, side="right")) - 1
         file = self._sound_file(number, i)
         data = file.block(block - int(self._starts[i]))
@@ -250,7 +250,7 @@ class BlockStore:
         return self._codec(i, file).decode(block - int(self._starts[i]), data)
 
     def _codec(self, i: int, file: SliceFile) -> BlockCodec:
-        """The codec of a pair. It is made in milliseconds, so that those used longest ago can go."""
+        """The codec of a pair. Making one takes milliseconds, so those used longest ago can be dropped."""
         codec = self._codecs.pop(i, None) or BlockCodec(grid_of(layout_of(self.pairs[i]), False), file.priors())
         self._codecs[i] = codec
         while len(self._codecs) > _FEWEST_CODECS and sum(one.nbytes for one in self._codecs.values()) > _CODEC_BYTES:
@@ -270,7 +270,7 @@ class BlockStore:
         return file
 
     def compiled(self) -> Tables:
-        """The blocks in memory for one compiled search, see ``probing.probe_loaded``."""
+        """``Tables`` of the blocks in memory for one compiled search, see ``probing.probe_loaded``."""
         most = max((pair.pieces for pair in self.pairs), default=0)
         return Tables(np.array([most]), self._without_wishes(), new_stack(), self._epoch)
 

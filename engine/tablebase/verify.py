@@ -1,7 +1,7 @@
-"""Checks table files: every position against all its successors, every count, and every distance.
+"""Verifies table files: every position against all its successors, every count, and every distance.
 
-Values that agree with those of all successors could still hold one another up in a circle, won because the next one is
-won and so on for ever. Distances rule that out: a position that comes no nearer to the end never gets one.
+Values that agree with those of all successors could still be wrong in a cycle, with each position won only because of
+the next one. Distances exclude this: a position in such a cycle never gets a distance.
 """
 
 from collections.abc import Iterator
@@ -32,11 +32,11 @@ class Verifier:
 
     Args:
         distances: largest number of pieces whose files of distances are checked too; 0 for none.
-        threads: all cores if None.
+        threads: number of threads; all cores if None.
 
     Raises:
-        ValueError: the folder lacks some of the files, or there is too little memory and disk.
-        StorageError: there is too little memory, and the folder cannot be written to.
+        ValueError: the folder lacks some of the files, or memory and disk do not suffice.
+        StorageError: memory does not suffice, and the folder cannot be written to.
     """
 
     def __init__(self, folder: Path, pieces: int, distances: int, threads: int | None = None) -> None:
@@ -70,9 +70,10 @@ class Verifier:
                 drop_spent(self._pairs[number + 1 :], self._tables, self._distances)
 
     def _check_values(self, pair: Material, workers: Workers) -> Values:
-        """Reads a pair's values and compares those of the first side to move with what their successors say.
+        """Reads a pair's values and compares those with the first side to move with the ones that follow from their
+        successors.
 
-        Those of the second side are not stored: they are what their successors say.
+        Those with the second side to move are not stored, but derived from their successors.
         """
         layout, path = layout_of(pair), self._folder / file_name(pair, "wdl")
         with SliceFile(path, checked=True) as file:
@@ -120,7 +121,7 @@ def _tables(folder: Path, pieces: int) -> DenseTables:
     check_disk(folder, pieces, peak_bytes(pieces, False))
     file = folder / _WORDS_FILE
     tables = DenseTables(pieces, file)
-    with suppress(OSError):  # it goes with the process, where files that are in use can be removed
+    with suppress(OSError):  # if the system can remove files in use, the file ends with the process
         file.unlink()
     return tables
 

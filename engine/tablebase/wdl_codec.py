@@ -1,14 +1,14 @@
-"""Compressed win/draw/loss values: one block of words at a time, each decodable by itself.
+"""Compression of win/draw/loss values, in blocks of words that can be decoded separately.
 
-Only what a prober cannot find out is coded. Of the two slices of a pair that is the one with the *first* side to move
-(the other follows by looking one step ahead), and of that the positions without a capture (captures lead to fewer
-pieces); of the copies of a position that the layout holds, the one whose roamer has the lowest bit.
+Only values that a prober cannot derive are coded. These are the values of the pair's slice with the *first* side to
+move (the other follows by looking one ply ahead), in positions without a capture (captures lead to fewer pieces). If
+the layout has several copies of a position, only the one whose roamer has the lowest bit is coded.
 
-A position's value is likely that of the positions one step away from it. So values are coded bit by bit (won? if not,
-lost?) with adaptive probabilities for each of 1,024 contexts: what was decoded for the roamer one step further back
-in either direction, and how many of the other pieces' backward steps lead to won, drawn and lost positions of the
-same block. Uncoded positions are filled in with what is most likely, so that they are of use as context. The table of
-first probabilities is made for each slice and stored with it.
+A position's value is probably that of positions one step away. So values are coded bit by bit (won? if not, lost?) with
+adaptive probabilities for each of 1,024 contexts. A context is the value decoded for the roamer one step further back
+in either direction, and the numbers of backward steps of the other pieces that lead to won, drawn and lost positions of
+the same block. Positions that are not coded get their most probable value, so that they can be used as context. Each
+slice has its own table of initial probabilities, stored in its file.
 """
 
 from typing import NamedTuple
@@ -26,11 +26,11 @@ from .solver import Workers
 
 BLOCK_WORDS = 1024
 NUM_CONTEXTS = 1024
-NUM_MODELS = 2 * NUM_CONTEXTS  # won or not; if not: lost or not
+NUM_MODELS = 2 * NUM_CONTEXTS  # won or not; if not won: lost or not
 WON, LOST, DRAWN, NOT_YET = range(4)
-"""Numbers of states in contexts, in the order in which values are coded; files depend on them. See ``outcomes``."""
+"""States in contexts, numbered in the order in which values are coded; files depend on them. See ``outcomes``."""
 _MAX_NEIGHBOURS = 32
-_BLOCK_BYTES = 1 << 17  # room for any block: 31 * 1,024 positions, two bits each that cost 16 at most on the whole
+_BLOCK_BYTES = 1 << 17  # enough for any block: 31 * 1,024 positions with two coded bits, of at most 16 bits each
 _PRIOR_COUNT = 60
 _SURVEYED_BLOCKS = 256
 _PRIOR_SCALE = 8.0  # stored probabilities are rounded to 1/8 of a unit of log-odds
@@ -47,7 +47,7 @@ def _state_at(word, bit, known, filled):
 
 @njit(cache=True)
 def _find_neighbours(grid, ranks, taken, word, first_word, neighbours):
-    """Words of the block, counted from its first, that a backward step of a piece leads to; returns their number."""
+    """Writes the indices in the block of the words that a backward step of a piece leads to; returns their number."""
     n = 0
     for kind in range(NUM_KINDS):
         entry = grid.base[kind] + ranks[kind]
@@ -72,14 +72,14 @@ def _context(here, bit, neighbours, n, known, filled):
 
 
 class Buffers(NamedTuple):
-    """What coding one block needs and leaves behind.
+    """Input and output arrays for coding one block.
 
     Attributes:
-        models: uint32 [NUM_MODELS], as the slice's blocks begin with them; changed.
-        state, data: of the coder.
-        filled: uint32 [BLOCK_WORDS, 2], set: the block's values, guessed where they are not coded.
-        known: uint32 [BLOCK_WORDS], set: the positions that have a value in ``filled``.
-        tally: int64 [NUM_MODELS, 2]: zeros and ones of each model are added.
+        models: uint32 [NUM_MODELS], initial models of the slice's blocks; adapted.
+        state, data: state and buffer of the coder.
+        filled: uint32 [BLOCK_WORDS, 2], set to the block's values, guessed where they are not coded.
+        known: uint32 [BLOCK_WORDS], set to the positions that have a value in ``filled``.
+        tally: int64 [NUM_MODELS, 2]; numbers of zeros and ones of each model are added.
     """
 
     models: np.ndarray
@@ -92,10 +92,10 @@ class Buffers(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def code_block(first_word, grid, values, buffers, decoding):
-    """Encodes or decodes one block; the coder has been started and is not finished.
+    """Encodes or decodes one block; the caller starts the coder before and finishes it afterwards.
 
     Args:
-        first_word: where the block begins in the slice; it ends after ``BLOCK_WORDS`` words or with the slice.
+        first_word: first word of the block in the slice; the block ends after ``BLOCK_WORDS`` words or with the slice.
         values: uint32 [words, 2], won and lost positions of the slice; read when encoding.
     """
     values, grid, (models, state, data, filled, known, tally) = borrowed(values), borrowed(grid), borrowed(buffers)
@@ -135,11 +135,11 @@ def code_block(first_word, grid, values, buffers, decoding):
 
 
 class BlockCodec:
-    """Encodes and decodes the blocks of one slice. Not for several threads at once: it holds buffers.
+    """Encodes and decodes the blocks of one slice. Not thread-safe, because of its buffers.
 
     Args:
-        grid: of the pair with its first side to move.
-        priors: int8 [NUM_MODELS, 2]: log-odds of a one in eighths, and how firmly they are believed in; see ``survey``.
+        grid: grid of the pair with its first side to move.
+        priors: int8 [NUM_MODELS, 2]: log-odds of a one in eighths, and their weight as a count of bits; see ``survey``.
     """
 
     def __init__(self, grid: Grid, priors: np.ndarray) -> None:
@@ -159,12 +159,12 @@ class BlockCodec:
 
     @property
     def nbytes(self) -> int:
-        """Of its arrays."""
+        """Bytes of its arrays."""
         arrays = (part for part in (*self._grid, *self._buffers) if isinstance(part, np.ndarray))
         return sum(part.nbytes for part in arrays)
 
     def encode(self, block: int, values: np.ndarray) -> bytes:
-        """One block of a slice's ``values``, uint32 [words, 2]."""
+        """Encodes one block of a slice's ``values``, uint32 [words, 2]."""
         buffers = self._buffers
         buffers.models[:] = self._start
         start_encoding(buffers.state)
@@ -172,9 +172,9 @@ class BlockCodec:
         return buffers.data[: finish_encoding(buffers.state, buffers.data)].tobytes()
 
     def decode(self, block: int, data: bytes) -> np.ndarray:
-        """The values of a block, uint32 [BLOCK_WORDS, 2]: a view until the next call.
+        """Decodes the values of a block, uint32 [BLOCK_WORDS, 2]: a buffer that the next call overwrites.
 
-        Right only where no capture is possible and the roamer has the lowest bit of its kind.
+        Valid only in positions without a capture whose roamer has the lowest bit of its kind.
         """
         buffers = self._buffers
         buffers.models[:] = self._start
@@ -184,7 +184,7 @@ class BlockCodec:
         return buffers.filled
 
     def survey(self, values: np.ndarray) -> np.ndarray:
-        """Priors for a slice with these values, from a trial of at most ``_SURVEYED_BLOCKS`` blocks."""
+        """Priors for a slice with these values, from encoding at most ``_SURVEYED_BLOCKS`` blocks on trial."""
         tally = self._buffers.tally
         tally[:] = 0
         for block in np.unique(np.linspace(0, num_blocks(self._grid) - 1, _SURVEYED_BLOCKS).astype(int)):
@@ -200,12 +200,12 @@ def num_blocks(layout: Layout | Grid) -> int:
 
 
 def no_priors() -> np.ndarray:
-    """Priors of a slice that nothing is known about."""
+    """Priors without any information."""
     return np.zeros((NUM_MODELS, 2), np.int8)
 
 
 def encode_slice(grid: Grid, values: np.ndarray, workers: Workers) -> tuple[np.ndarray, list[bytes]]:
-    """Priors and blocks of a slice, uint32 [words, 2], its first side to move."""
+    """Encodes a slice's ``values``, uint32 [words, 2], with the first side to move; returns priors and blocks."""
     priors = BlockCodec(grid, no_priors()).survey(values)
     blocks = num_blocks(grid)
     edges = np.linspace(0, blocks, min(blocks, 64) + 1).astype(int)

@@ -1,1 +1,1 @@
-"""Drawing and scenes of the board; with ``gui.app`` and ``gui.menus`` the only modules that import pygame."""
+"""Drawing and scenes. Only this package, ``gui.app`` and ``gui.menus`` import pygame."""

@@ -1,4 +1,4 @@
-"""The analysis of all games of a file: started here, it goes on while one plays."""
+"""The page that starts the analysis of all games of a file, which goes on during play."""
 
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class AnalysisPage(MenuScene):
-    """Starts, shows and stops the analysis; ``games``: the file to analyse while none runs."""
+    """Starts, shows and stops an analysis; ``games``: the file to analyse, unless another analysis runs."""
 
     title = "Analysis of a file"
 
@@ -27,7 +27,7 @@ class AnalysisPage(MenuScene):
         self._at_work = self._here() is not None and app.annotator is not None and app.annotator.at_work
 
     def _here(self) -> Annotator | None:
-        """The analysis of this page's file, if it was begun."""
+        """The analysis of this page's file; None if it was not begun."""
         running = self.app.annotator
         return running if running is not None and running.games == self._games else None
 
@@ -35,7 +35,7 @@ class AnalysisPage(MenuScene):
         here = self._here()
         if here is not None and here.at_work:
             self.menu.add.label(self._games.name)
-            self.button("Stop", here.stop, "The games judged by then are kept; started again, it goes on")
+            self.button("Stop", here.stop, "Judged games are kept; a new start continues after them")
         else:
             if self._out.exists():
                 self.button("Open the annotated games", self._open, str(self._out))
@@ -43,7 +43,9 @@ class AnalysisPage(MenuScene):
             meaning = "The champion judges every move; it goes on while you play"
             self.button("Go on" if going_on else "Start", self._start, meaning)
             items = [(f"{seconds:g} s", seconds) for seconds in SECONDS]
-            self.selector("Time a position", items, self._seconds, self._choose, "More is better; all games take long")
+            self.selector(
+                "Time per position", items, self._seconds, self._choose, "More is better; all games take long"
+            )
             meaning = "A new file: the games themselves are never changed"
             self.text_input("Into", str(self._out), 500, meaning, onchange=self.guard(self._name))
         self.button("Back", self.leave)
@@ -82,6 +84,6 @@ class AnalysisPage(MenuScene):
 
 
 def progress_of(annotator: Annotator) -> str:
-    """Games judged, in one line."""
+    """Number of judged games, in one line."""
     progress = annotator.progress
     return "nothing is judged yet" if progress is None else f"{progress.done:,} of {progress.games:,} games are judged"

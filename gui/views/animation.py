@@ -1,4 +1,4 @@
-"""Moves in motion: where the piece is at a time, and how far the captured ones have faded. Free of pygame."""
+"""Animations of moves: position of the moving piece and fading of captured pieces at a time. No pygame."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -13,18 +13,18 @@ CROWN_SECONDS = 0.28
 
 
 def eased(share: float) -> float:
-    """A share of the way (0 to 1) with a soft start and end."""
+    """Maps a fraction of the way (0 to 1) to one with a smooth start and end."""
     share = min(1.0, max(0.0, share))
     return share * share * (3 - 2 * share)
 
 
 class MoveAnimation(NamedTuple):
-    """A move on its way along ``path``, from the time ``begin`` in seconds, with ``hop`` seconds per step or jump.
+    """The animation of a move along ``path``; begins at time ``begin`` and takes ``hop`` seconds per step or jump.
 
     Attributes:
-        color, king: the piece as it was when the move began.
+        color, king: the piece as it was before the move.
         captured: (PDN number, colour, is king), in the order of capture.
-        crowned: the move ends in a promotion.
+        crowned: whether the move ends in a promotion.
     """
 
     path: tuple[int, ...]
@@ -47,19 +47,19 @@ class MoveAnimation(NamedTuple):
         return now >= self.begin + self.seconds
 
     def leg(self, now: float) -> tuple[int, int, float]:
-        """The squares that the piece is between, and the eased share of the way from the first to the second."""
+        """The two squares between which the piece is, and the eased fraction of the way to the second."""
         passed = min(max(0.0, now - self.begin), self.travel) / self.hop
         index = min(int(passed), len(self.path) - 2)
         return self.path[index], self.path[index + 1], eased(passed - index)
 
     def fading(self, now: float) -> list[tuple[int, Color, bool, float]]:
-        """The captured pieces still to be seen: number, colour, is king, opacity 0 to 1."""
+        """The captured pieces that are still visible: (PDN number, colour, is king, opacity 0 to 1)."""
         passed = max(0.0, now - self.begin) / self.hop
         shown = [(n, color, king, 1.0 - eased(passed - i - 0.3)) for i, (n, color, king) in enumerate(self.captured)]
         return [piece for piece in shown if piece[3] > 0.0]
 
     def crowning(self, now: float) -> float:
-        """Share of the crowning that is done, 0 while the piece still moves."""
+        """Fraction of the crowning that is done, 0 to 1; 0 while the piece still moves."""
         return min(1.0, max(0.0, now - self.begin - self.travel) / CROWN_SECONDS) if self.crowned else 0.0
 
 
@@ -70,7 +70,7 @@ def animate(
     now: float,
     hop: float,
 ) -> MoveAnimation:
-    """The animation of a move made between two positions (maps of PDN number → (colour, is king))."""
+    """The animation of a move between two positions (maps of PDN number → (colour, is king))."""
     path = move.path or (move.start, move.end)
     color, king = before[move.start]
     taken = [square_between(a, b) for a, b in pairwise(path)] if move.captured else []

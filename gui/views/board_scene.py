@@ -1,4 +1,4 @@
-"""A board with a text and buttons beside it: what setting up, exercises and report have in common."""
+"""Base class of scenes with a board, a text and buttons: setting up, exercises, report."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,7 +19,7 @@ STEPS = {"first": "«", "previous": "‹", "next": "›", "last": "»"}  # names
 
 
 def stepped(name: str, ply: int, last: int) -> int | None:
-    """Where a button of ``STEPS`` leads from a ply, in a line of ``last`` plies; None for another button."""
+    """The ply to which a button of ``STEPS`` leads, in a line of ``last`` plies; None for another button."""
     return {"first": 0, "previous": max(0, ply - 1), "next": min(last, ply + 1), "last": last}.get(name)
 
 
@@ -33,7 +33,7 @@ class Passage(NamedTuple):
 
 
 class TextPanel(Panel[Passage]):
-    """Running text; letters shrink a little where it would not fit."""
+    """A text panel; long texts get smaller letters."""
 
     def paint(self, surface: pygame.Surface, style: Style) -> None:
         passage = self.state
@@ -73,7 +73,7 @@ class SceneWithBoard(Scene):
         super().__init__(app)
         self.board_view, self.motion = BoardView(app.style.text), Motion()
         self.board_rect = Rect(0, 0, 0, 0)
-        self.flipped = False  # Black at the bottom
+        self.flipped = False  # whether Black is at the bottom
 
     def picture(self) -> BoardPicture:
         raise NotImplementedError
@@ -98,7 +98,7 @@ class SceneWithBoard(Scene):
 
 
 class BoardScene(SceneWithBoard):
-    """A board, a text panel and buttons with labels in a column; an action presses the button that has its name."""
+    """A board beside a column with a text panel and rows of buttons. An action presses the button with its name."""
 
     def __init__(self, app: "App") -> None:
         super().__init__(app)
@@ -124,10 +124,10 @@ class BoardScene(SceneWithBoard):
         self.passage.rect = side
 
     def press(self, name: str) -> None:
-        """A button was pressed."""
+        """Called when a button was pressed."""
 
     def square(self, number: int | None, begin: bool) -> None:
-        """The pointer was pressed on the board (``begin``) or moved over it with the button held."""
+        """Called when the mouse button is pressed on the board (``begin``) or held while the pointer moves there."""
 
     def mouse(self, event: pygame.event.Event) -> None:
         if event.type == pygame.MOUSEWHEEL or event.type == pygame.MOUSEBUTTONUP:
@@ -170,7 +170,7 @@ class BoardScene(SceneWithBoard):
 
     @property
     def focus(self) -> str | None:
-        """Name of the button that has the keyboard."""
+        """Name of the button with the keyboard focus, or None."""
         return None if self._focus is None else self._focus[1]
 
     def leave(self) -> None:

@@ -1,4 +1,4 @@
-"""The board: squares, pieces, what is marked on them, arrows, and moves in motion. Reads a ``BoardPicture`` only."""
+"""Draws the board from a ``BoardPicture``: squares, pieces, marks, arrows, and animations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from .theme import RGB, Theme, mix
 
 
 class Arrow(NamedTuple):
-    """A move under thought: its squares, its share of attention (0 to 1: the width), and whether it is a hint."""
+    """A move of the search as an arrow: ``weight`` (0 to 1) sets its width; ``hint``: whether it is a hint."""
 
     path: tuple[int, ...]
     weight: float
@@ -26,19 +26,22 @@ class Arrow(NamedTuple):
 
 
 class BoardPicture(NamedTuple):
-    """What is to be seen on the board, apart from things in motion.
+    """The content of the board, without animations.
 
     Attributes:
         pieces: (PDN number, colour, is king), sorted.
-        flipped: Black at the bottom. numbers: show PDN numbers in the dark squares.
+        flipped: whether Black is at the bottom.
+        numbers: whether to show PDN numbers in the dark squares.
         last: squares of the last move.
-        selected, cursor: the piece taken up, the square of the keyboard cursor.
-        targets: squares that the selected piece can go to now.
-        movable: pieces to outline; ``must`` if they are because they must capture.
-        path: squares stood on in a move that is being entered; ``taken`` the pieces jumped on it.
-        arrows: the heaviest is drawn last.
-        marked: squares to point out (hints, errors of a set-up).
-        ghost: the picture shows a line of thought, not the game.
+        selected, cursor: square of the selected piece, and of the keyboard's cursor.
+        targets: squares that the selected piece can enter next.
+        movable: squares of pieces to outline.
+        must: whether they are outlined because they must capture.
+        path: squares entered so far in a move.
+        taken: squares of the pieces that ``path`` captures.
+        arrows: arrows; the one with the largest weight is drawn last.
+        marked: squares to highlight (hints, errors of a set-up).
+        ghost: whether the picture shows a line of the search instead of the game.
     """
 
     pieces: tuple[tuple[int, Color, bool], ...]
@@ -58,19 +61,19 @@ class BoardPicture(NamedTuple):
 
 
 def sorted_pieces(pieces: Mapping[int, tuple[Color, bool]]) -> tuple[tuple[int, Color, bool], ...]:
-    """A piece map in the form that a ``BoardPicture`` holds."""
+    """Converts a piece map to ``BoardPicture.pieces``."""
     return tuple((number, *pieces[number]) for number in sorted(pieces))
 
 
 def picture_of(board: Board, flipped: bool, numbers: bool, **marks: Any) -> BoardPicture:
-    """A board with its last move marked; ``marks``: other attributes of the picture, or another ``last``."""
+    """The picture of a board with its last move marked; ``marks``: other attributes of the picture."""
     marks = {"last": board.move_stack[-1].path if board.move_stack else ()} | marks
     return BoardPicture(sorted_pieces(board.piece_map()), flipped, numbers, **marks)
 
 
 @dataclass
 class Motion:
-    """What moves this frame: a piece held by the mouse, or a move on its way."""
+    """The moving parts of a frame: a piece dragged by the mouse, or an animated move."""
 
     now: float = 0.0
     animation: MoveAnimation | None = None
@@ -79,7 +82,7 @@ class Motion:
 
 
 class BoardView:
-    """Draws boards. Everything that stands still is one cached surface, renewed when the picture changes."""
+    """Draws boards. All parts that do not move are cached in one surface until the picture changes."""
 
     def __init__(self, text: Text) -> None:
         self._text = text
@@ -87,17 +90,17 @@ class BoardView:
         self._squares_key: object = None
         self._still: pygame.Surface | None = None
         self._still_key: object = None
-        self._shown: object = None  # what the window shows
-        self._touched: Rect | None = None  # where things in motion were drawn last
+        self._shown: object = None  # key of what the window shows
+        self._touched: Rect | None = None  # where moving parts were drawn last
 
     def forget(self) -> None:
-        """The window was drawn over: the next ``draw`` paints everything."""
+        """Makes the next ``draw`` paint everything, because the window was painted over."""
         self._shown = None
 
     def draw(
         self, surface: pygame.Surface, board: Rect, picture: BoardPicture, theme: Theme, motion: Motion
     ) -> list[Rect]:
-        """Brings the window up to date and returns the parts of it that changed."""
+        """Updates the window and returns the parts of it that changed."""
         animation = motion.animation
         lifted = motion.dragged if animation is None else animation.path[-1]
         key = (board, picture, theme.name, lifted)
@@ -206,7 +209,7 @@ def center_of(area: Rect, number: int, flipped: bool) -> tuple[float, float]:
 
 
 def _paint_marks(surface: pygame.Surface, area: Rect, picture: BoardPicture, theme: Theme) -> None:
-    """What lies under the pieces: the last move as framed squares, marked squares, the selected one."""
+    """Paints what is below the pieces: the frames of the last move, marked squares, the selected square."""
     size = area.w // COLUMNS
     for place, number in enumerate(picture.last):
         rect = square_rect(area, number, picture.flipped)
@@ -223,7 +226,7 @@ def _paint_marks(surface: pygame.Surface, area: Rect, picture: BoardPicture, the
 
 
 def _paint_over(surface: pygame.Surface, area: Rect, picture: BoardPicture, theme: Theme) -> None:
-    """What lies over the pieces: the path entered, squares to go to, arrows."""
+    """Paints what is above the pieces: the path entered, targets, arrows."""
     size = area.w // COLUMNS
     if len(picture.path) > 1:
         points = [center_of(area, number, picture.flipped) for number in picture.path]
@@ -243,7 +246,7 @@ def _paint_over(surface: pygame.Surface, area: Rect, picture: BoardPicture, them
 
 
 def _around(surface: pygame.Surface, rect: Rect, color: RGB, dashes: int, width: float = 1.0) -> None:
-    """A ring around a piece, broken into dashes where given."""
+    """Paints a ring around a piece; of ``dashes`` dashes if that is not 0."""
     diameter = round(rect.w * (DIAMETER + 0.13)) // 2 * 2
     image = ring(diameter, color, max(2, round(rect.w * 0.055 * (1.0 if dashes else width))), dashes)
     surface.blit(image, (rect.x + (rect.w - diameter) // 2, rect.y + round(rect.h * 0.485) - diameter // 2))

@@ -1,4 +1,4 @@
-"""The clipboard: pygame's own, what pygame-menu brings where that has none, and tools of the desktop for pictures."""
+"""The clipboard: pygame's; pyperclip (from pygame-menu) where that does not work; desktop tools for pictures."""
 
 import contextlib
 import shutil
@@ -13,19 +13,19 @@ _PATIENCE_S = 2.0
 
 
 def put_picture(png: bytes) -> bool:
-    """Copies a picture in PNG by a tool of the desktop, as pygame copies texts only; False if there is no such tool."""
+    """Copies a PNG picture with a tool of the desktop (pygame only copies text); False if there is no tool."""
     for tool in _TOOLS:
         if shutil.which(tool[0]) is None:
             continue
         with contextlib.suppress(OSError, subprocess.SubprocessError):
-            nowhere = subprocess.DEVNULL  # the tool stays in the background, and would keep ours open
+            nowhere = subprocess.DEVNULL  # the tool stays in the background and would keep our streams open
             subprocess.run(tool, input=png, stdout=nowhere, stderr=nowhere, timeout=_PATIENCE_S, check=True)
             return True
     return False
 
 
 def put_text(text: str) -> bool:
-    """Copies a text; False if there is no clipboard."""
+    """Copies a text; returns False if there is no clipboard."""
     with contextlib.suppress(pygame.error):
         if not pygame.scrap.get_init():
             pygame.scrap.init()

@@ -1,4 +1,4 @@
-"""Choosing the games that the opening tree counts beside the user's own."""
+"""The page to choose the games that the opening tree counts in addition to the user's own."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class CollectionPage(LoadPage):
-    """A PDN file, or all those in a folder; ``chosen`` is called with the path, or "" for no collection."""
+    """Chooses a PDN file or a folder of them; ``chosen`` is called with its path, or "" for no collection."""
 
     title = "Games for the openings"
 

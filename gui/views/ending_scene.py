@@ -1,4 +1,4 @@
-"""The endgame trainer: a class of material is chosen, its positions are played against the tables."""
+"""The scenes of the endgame trainer: choosing a class of endings, and playing its positions against the tables."""
 
 from functools import partial
 from typing import TYPE_CHECKING
@@ -22,14 +22,14 @@ from .widgets import Button
 if TYPE_CHECKING:
     from ..app import App
 
-_CHOICES = ("any", "hard", "failed")  # what is asked next
+_CHOICES = ("any", "hard", "failed")  # which position comes next
 _MOST_OF_A_KIND = 5
 _BEGINNING = EndingClass(Material(0, 2, 0, 1), Goal.WIN)  # two kings against one
-_SHOWN = 12  # classes trained before, on the page
+_SHOWN = 12  # most classes trained before that the page shows
 
 
 class EndingScene(TableScene[EndingRecord]):
-    """Asks positions of one class, and keeps the results beside the games."""
+    """Sets positions of one class, and stores the results next to the games."""
 
     def __init__(self, app: "App", kind: EndingClass) -> None:
         super().__init__(app, ENDINGS_FILE_NAME, EndingRecord)
@@ -44,7 +44,7 @@ class EndingScene(TableScene[EndingRecord]):
         return self.record.of(self.kind)
 
     def next(self) -> None:
-        """Asks another position."""
+        """Begins another position."""
         with self.guarded():
             ending = self._draw()
             if self.tables is None or ending is None:
@@ -113,7 +113,7 @@ class EndingScene(TableScene[EndingRecord]):
 
 
 class EndingPage(MenuScene):
-    """Chooses the class of material, and what to reach."""
+    """Chooses the class of endings: material and goal."""
 
     title = "Endgame trainer"
 

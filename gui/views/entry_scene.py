@@ -1,4 +1,4 @@
-"""A board on which a move can be entered, with a text and buttons beside it."""
+"""Base class of scenes with a board on which moves can be entered, a text and buttons."""
 
 from typing import TYPE_CHECKING
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class EntryScene(BoardScene):
-    """Hands the moves that are entered with the mouse to ``make``.
+    """Calls ``make`` with the moves that are entered with the mouse.
 
     Attributes:
-        entry: follows the position; subclasses set it.
+        entry: state of the move being entered; subclasses set its board.
     """
 
     def __init__(self, app: "App") -> None:
@@ -27,18 +27,18 @@ class EntryScene(BoardScene):
         self.entry = MoveInput(Board(), ())
 
     def make(self, move: Move, dropped: bool = False) -> None:
-        """A move was entered; ``dropped``: the piece was carried there, so that it needs no animation."""
+        """Called with an entered move; ``dropped``: whether the piece was dragged, so that it needs no animation."""
         raise NotImplementedError
 
     def press_board(self, square: int | None) -> None:
-        """The button went down on the board."""
+        """Called when the mouse button is pressed on the board."""
         self.motion.animation = None
         move = self.entry.press(square)
         if move is not None:
             self.make(move)
 
     def show_move(self, move: Move, before: Board, after: Board, dropped: bool) -> None:
-        """Lets a move be heard and, unless the piece was carried, seen."""
+        """Plays the sound of a move and, unless the piece was dragged, its animation."""
         hop = self.app.preferences.animation_ms / 1000
         self.app.go.game.sound(move, before, after)
         if hop > 0 and not dropped:

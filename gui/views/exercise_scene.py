@@ -1,4 +1,4 @@
-"""A board on which a move has to be found: what puzzles and the mistakes of one's own game have in common."""
+"""Base class of scenes in which moves have to be found: puzzles, lessons, endings, mistakes."""
 
 from typing import TYPE_CHECKING
 
@@ -18,15 +18,15 @@ from .widgets import Button
 if TYPE_CHECKING:
     from ..app import App
 
-_REPLY_S = 0.35  # after the solver's move, until the opponent's is made
+_REPLY_S = 0.35  # seconds between the solver's move and the opponent's
 _HINTS = {0: "Hint: piece", 1: "Hint: target", 2: "Show the line"}
 
 
 class ExerciseScene(EntryScene):
-    """Asks for the moves of an ``Exercise``. Subclasses bring the tasks, and say what there is to say.
+    """Lets the user solve an ``Exercise``. Subclasses provide the tasks and the texts.
 
     Attributes:
-        exercise: None while there is no task.
+        exercise: current exercise; None while there is no task.
     """
 
     name = "exercise"
@@ -37,16 +37,16 @@ class ExerciseScene(EntryScene):
         self.exercise: Exercise | None = None
         self._reply_at: float | None = None
         self._said = ""
-        self._judged = Board()  # an answer that is being judged, after what is forced then
-        self._judging: int | None = None  # number of the search that says what an answer is worth
+        self._judged = Board()  # position of an answer that is being judged, after the forced moves that follow
+        self._judging: int | None = None  # number of the search that judges an answer
 
     # --- for subclasses
 
     def ended(self, exercise: Exercise) -> None:
-        """The task is solved, a first answer was wrong, or a hint was taken: once, whichever comes first."""
+        """Called once per exercise: when it is solved, or at the first wrong answer or hint."""
 
     def text(self) -> str:
-        """What is said beside the board, above what belongs to the exercise."""
+        """The text beside the board, above that of the exercise."""
         return ""
 
     def note(self) -> str:
@@ -66,12 +66,12 @@ class ExerciseScene(EntryScene):
         self.forget()
 
     def _fresh_board(self) -> None:
-        """The board is not one move further than it was, but another."""
+        """Resets the state after a change to another position, not by one move."""
         self.motion.animation, self._reply_at, self._said, self._judging = None, None, "", None
         self._open_board()
 
     def _open_board(self) -> None:
-        """What can be entered follows the position."""
+        """Sets the moves that can be entered in the current position."""
         exercise, preferences = self.exercise, self.app.preferences
         self.entry.one_click, self.entry.auto_complete = preferences.one_click, preferences.auto_complete
         if exercise is None:
@@ -80,7 +80,7 @@ class ExerciseScene(EntryScene):
             self.entry.set_board(exercise.board, (exercise.color,) if exercise.status == "asked" else ())
 
     def make(self, move: Move, dropped: bool = False) -> None:
-        """The solver answers."""
+        """Makes the solver's move."""
         exercise = self.exercise
         if exercise is None or exercise.status != "asked":
             return
@@ -124,7 +124,7 @@ class ExerciseScene(EntryScene):
         self._buttons()
 
     def _judge(self, exercise: Exercise) -> None:
-        """Takes what the tables, or else the search, say of an answer."""
+        """Judges an answer by the tables or, if they do not know it, by the search, as soon as a value is known."""
         endgame, snapshot = self.app.endgame, self.app.thinker.snapshot
         verdict = endgame.ask(self._judged)
         value: float | None = None

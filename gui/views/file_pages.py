@@ -1,4 +1,4 @@
-"""Pages of games and files: load, save, copy, paste, games kept by themselves; and the preferences."""
+"""Pages for games and files (load, save, copy, paste, automatically saved games), and for the preferences."""
 
 import time
 from functools import partial
@@ -29,18 +29,18 @@ _LISTED_FILES = 200
 SCALES = (("automatic", 0.0), ("75 %", 0.75), ("100 %", 1.0), ("125 %", 1.25), ("150 %", 1.5), ("200 %", 2.0))
 BOTTOMS = (("your own side", "own"), ("White", "white"), ("Black", "black"))
 SPEEDS = (("off", 0), ("fast", 110), ("normal", 220), ("slow", 450))
-SWITCHES = {  # preference → title
+SWITCHES = {  # preference → label
     "show_numbers": "Numbers of the squares",
     "show_targets": "Squares to move to",
     "show_movable": "Pieces that can move",
     "show_last_move": "Last move",
-    "show_arrows": "Arrows of thought",
+    "show_arrows": "Arrows of the search",
     "show_wdl": "Win, draw, loss",
     "show_moves_table": "Table of moves",
     "show_line": "Expected line",
     "show_graph": "Evaluation graph",
-    "one_click": "Move by one click where one fits",
-    "auto_complete": "Finish jumps by themselves",
+    "one_click": "One click plays an only move",
+    "auto_complete": "Finish captures automatically",
     "sounds": "Sounds",
     "fullscreen": "Full screen",
 }
@@ -51,8 +51,8 @@ class FilesPage(MenuScene):
 
     def fill(self) -> None:
         app, session = self.app, self.app.controller.session
-        kept = "Every game is kept from its first move; nothing is lost in a crash"
-        self.button("Games kept by themselves …", self.opener(KeptPage), kept)
+        kept = "Every game is saved from its first move on; a crash loses nothing"
+        self.button("Saved games …", self.opener(KeptPage), kept)
         self.button("Load a PDN file …", partial(app.go.open, Action.LOAD), "Choose a file, then one of its games")
         library = app.shelf.library
         if library is not None and library.count > 1:
@@ -61,12 +61,12 @@ class FilesPage(MenuScene):
         running = app.annotator
         if running is not None and running.at_work:
             opener = self.opener(AnalysisPage, games=running.games)
-            self.button(f"Analysis of {running.games.name} …", opener, "How far it is; stop it")
+            self.button(f"Analysis of {running.games.name} …", opener, "Progress; stop it")
         self.button("Save this game …", partial(app.go.open, Action.SAVE), "As PDN")
         self.button("Comment on the last move …", partial(app.go.open, Action.COMMENT), "And variations; saved as PDN")
         self.button("Copy the game (PDN)", lambda: self._copy(session.pdn()), "To the clipboard")
         self.button("Copy the position (FEN)", lambda: self._copy(session.fen()), "To the clipboard")
-        saved = "To the clipboard, and as PNG beside the games that are kept"
+        saved = "To the clipboard, and as PNG next to the saved games"
         self.button("Copy the position (picture)", self._copy_picture, saved)
         self.button("Paste a game or a position", app.paste, "PDN or FEN from the clipboard")
         self.button("Back", self.leave)
@@ -79,9 +79,9 @@ class FilesPage(MenuScene):
 
 
 class KeptPage(MenuScene):
-    """Games that were saved by themselves, newest first."""
+    """The automatically saved games, newest first."""
 
-    title = "Games kept by themselves"
+    title = "Automatically saved games"
 
     def fill(self) -> None:
         games = self.app.autosave.games()
@@ -90,7 +90,7 @@ class KeptPage(MenuScene):
             meaning = without_fen(game.error) or str(game.path)
             self.button(f"{when}   {game.title}", partial(self._resume, game.path), meaning)
         if not games:
-            self.menu.add.label(f"none yet; they will lie in {self.app.autosave.folder}")
+            self.menu.add.label(f"none yet; they will be saved in {self.app.autosave.folder}")
         self.button("Back", self.leave)
 
     def _resume(self, path: Path) -> None:
@@ -99,12 +99,12 @@ class KeptPage(MenuScene):
 
 
 def last_folder(app: "App") -> Path:
-    """Where a game was last saved or loaded; the user's own folder if nowhere yet."""
+    """Folder where a game was last saved or loaded; at first the user's home folder."""
     return Path(app.preferences.last_folder) if app.preferences.last_folder else Path.home()
 
 
 class LoadPage(MenuScene):
-    """Folders and PDN files; a path can be typed as well."""
+    """Loads a game: lists folders and PDN files; a path can also be typed."""
 
     title = "Load a PDN file"
 
@@ -112,7 +112,7 @@ class LoadPage(MenuScene):
         super().__init__(app)
         last = last_folder(app)
         self.folder = last if last.is_dir() else Path.home()
-        self._library: GameLibrary | None = None  # while it is not known how many games there are
+        self._library: GameLibrary | None = None  # while the number of games is unknown
 
     def fill(self) -> None:
         self.text_input("Path", str(self.folder), 500, "Type a file or a folder; Enter opens it", onreturn=self._typed)
@@ -180,7 +180,7 @@ class GamesPage(MenuScene):
 
 
 class SavePage(MenuScene):
-    """A name for the game's file."""
+    """Saves the game: asks for the name of its file."""
 
     title = "Save this game"
 
@@ -209,9 +209,9 @@ class PreferencesPage(MenuScene):
     def fill(self) -> None:
         theme, meaning = self.app.style.theme.name, Preferences.model_fields["theme"].description or ""
         self.selector("Theme", [(name, name) for name in THEMES], theme, partial(self.prefer, "theme"), meaning)
-        self.preference("Letters and buttons", SCALES, "ui_scale")
+        self.preference("Size of text and buttons", SCALES, "ui_scale")
         self.preference("At the bottom", BOTTOMS, "bottom")
-        self.preference("Moves in motion", SPEEDS, "animation_ms")
+        self.preference("Animation of moves", SPEEDS, "animation_ms")
         for field, title in SWITCHES.items():
             self.preference(title, ON_OFF, field)
         self.button("Back", self.leave)

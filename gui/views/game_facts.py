@@ -1,4 +1,4 @@
-"""What the panels of a game show, made from the state of the game: plain values, compared to see what changed."""
+"""Makes the states of a game's panels from the state of the game: plain values, so that changes can be seen."""
 
 from collections.abc import Sequence
 
@@ -17,13 +17,13 @@ from .move_panels import LineState, MoveListState, TableRow, TableState
 from .panels import GraphState, PlayerState, ThoughtHead, Wdl
 
 _ARROWS = 4
-_LEAST_SHARE = 0.04  # moves with fewer of the visits get no arrow
+_LEAST_SHARE = 0.04  # smallest fraction of the visits of a move with an arrow
 _LOW_CLOCK = 20.0  # seconds
 _NO_ESTIMATE = {"loading": "getting ready", "thinking": "no estimate yet"}
 
 
 def numbered(moves: Sequence[str], first: int, start: int = 0) -> tuple[str, ...]:
-    """Moves with their numbers: ``first`` is 1 if White moved first in the game, ``start`` plies came before."""
+    """Moves with their numbers; ``first``: 1 if White moved first in the game, ``start``: number of plies before."""
     texts = []
     for index, move in enumerate(moves):
         slot = start + index + first
@@ -35,7 +35,7 @@ def numbered(moves: Sequence[str], first: int, start: int = 0) -> tuple[str, ...
 
 
 def score_wdl(score: float | None) -> Wdl | None:
-    """A bar without draws for an expected score of Black."""
+    """Converts an expected score of Black to shares for a bar without draws."""
     return None if score is None else (score, 0.0, 1.0 - score)
 
 
@@ -53,12 +53,12 @@ def player_state(controller: GameController, color: Color) -> PlayerState:
 
 
 def signed(value: float | None) -> str:
-    """A value in -1 to 1 with its sign."""
+    """A value in [-1, 1] as text with its sign; "" for None."""
     return "" if value is None else f"{value:+.2f}".replace("-", "−")
 
 
 def short_count(count: int) -> str:
-    """A count of at most five characters."""
+    """A count as text of at most five characters."""
     if count < 10_000:
         return str(count)
     return f"{count / 1000:.0f}k" if count < 1_000_000 else f"{count / 1e6:.1f}M"
@@ -77,7 +77,7 @@ def thought_head(snapshot: Snapshot | None, verdict: tuple[str, ...]) -> Thought
         parts.append("memory full")
     wdl, score = snapshot.wdl_of(Color.BLACK), snapshot.score
     hint = _NO_ESTIMATE.get(snapshot.status, "it gives no estimate")
-    if score is not None:  # an engine that gives a score and no win/draw/loss
+    if score is not None:  # for an engine that gives a score but no win/draw/loss
         hint = f"Black may expect {100 * score:.0f} % of the points"
     return ThoughtHead(wdl, text, tuple(filter(None, parts)), verdict, hint)
 
@@ -92,7 +92,7 @@ def _table_row(row: MoveRow, turn: Color) -> TableRow:
 
 
 def table_state(snapshot: Snapshot | None, hovered: int | None, most: int, first: int = 0) -> TableState:
-    """At most ``most`` rows from ``first`` on, or as far down as the last one allows."""
+    """The state of the table with at most ``most`` rows from ``first`` on, limited so that the last rows fill it."""
     if snapshot is None:
         return TableState((), None)
     first = max(0, min(first, len(snapshot.moves) - most))
@@ -124,7 +124,7 @@ def move_list_state(controller: GameController, scroll: int, hovered: int | None
 
 
 def glyph_of(node: PdnNode) -> str:
-    """What a move is judged, as it is written behind it: ``!?`` or ""."""
+    """The glyph of a move, such as ``!?``; "" if it has none."""
     return next((GLYPHS[nag - 1] for nag in node.nags if 1 <= nag <= len(GLYPHS)), "")
 
 
@@ -137,7 +137,8 @@ def line_board(snapshot: Snapshot, moves: int) -> Board:
 
 
 def arrows(controller: GameController, row: int | None) -> tuple[Arrow, ...]:
-    """Moves under thought in the position shown, wider with more visits; of a row pointed at, only its move."""
+    """Arrows for the search's moves in the position shown, wider with more visits. If a row of the table is pointed at,
+    only for its move."""
     snapshot = controller.thought()
     moves = snapshot.moves if snapshot is not None else ()
     if row is not None and row < len(moves):
@@ -147,20 +148,20 @@ def arrows(controller: GameController, row: int | None) -> tuple[Arrow, ...]:
     top = max((move.share for move in moves), default=0.0) or 1.0
     heavy = [move for move in moves[:_ARROWS] if move.share >= _LEAST_SHARE]
     shown = [Arrow(move.move.path, round(move.share / top, 1)) for move in heavy]
-    return tuple(shown or [Arrow(move.move.path, 1.0) for move in moves[:1]])  # one is known without a search
+    return tuple(shown or [Arrow(move.move.path, 1.0) for move in moves[:1]])  # or the only move known
 
 
 def board_picture(
     controller: GameController, preferences: Preferences, flipped: bool, row: int | None, plain: bool
 ) -> BoardPicture:
-    """What the board shows in play; ``plain`` leaves out what belongs to a move being entered (during an animation)."""
+    """The board's picture in play; ``plain``: without marks of a move being entered, as during an animation."""
     shown = arrows(controller, row) if not plain and (preferences.show_arrows or controller.hint) else ()
     picture = entry_picture(controller.input, controller.session.board, preferences, flipped, plain)
     return picture._replace(arrows=shown)
 
 
 def entry_picture(entry: MoveInput, board: Board, preferences: Preferences, flipped: bool, plain: bool) -> BoardPicture:
-    """A board on which a move is being entered; ``plain`` leaves out what belongs to that (during an animation)."""
+    """The picture of a board on which a move is entered; ``plain``: without marks of the move."""
     path = entry.path if len(entry.path) > 1 else ()
     pieces = board.piece_map()
     if path and entry.selected in pieces:

@@ -1,4 +1,4 @@
-"""What keys and buttons of the game do: moving, the buttons by keyboard, what is shown."""
+"""Carries out the actions of a game's keys and buttons, including keyboard control of buttons and panels."""
 
 from collections.abc import Callable
 from functools import partial
@@ -9,7 +9,7 @@ from ..help import DIRECTIONS, Action
 if TYPE_CHECKING:
     from .game_scene import GameScene
 
-TOOLS = {  # what the buttons do → what their tooltips say
+TOOLS = {  # action of a button → text of its tooltip
     Action.MENU: "Menu",
     Action.FIRST: "To the start",
     Action.PREVIOUS: "Back one move",
@@ -26,22 +26,22 @@ TOOLS = {  # what the buttons do → what their tooltips say
     Action.RESIGN: "Resign",
 }
 
-AFTERWARDS = {  # buttons that take the place of others once the game is over
+AFTERWARDS = {  # button → the one that replaces it when the game is over
     Action.OFFER_DRAW: (Action.REPORT, "Report, and your mistakes again"),
     Action.RESIGN: (Action.REMATCH, "Rematch with the colours swapped"),
 }
 
 
 def tools(is_over: bool) -> dict[Action, str]:
-    """The buttons, and what their tooltips say."""
+    """Action and tooltip of each button."""
     return dict(AFTERWARDS.get(action, (action, tip)) if is_over else (action, tip) for action, tip in TOOLS.items())
 
 
 class GameKeys:
-    """Does what actions stand for in a game scene.
+    """Carries out actions in a game scene.
 
     Attributes:
-        focus: the button, ``table`` or ``line`` that has the keyboard, None for the board.
+        focus: name of the button with the keyboard focus, ``table`` or ``line``; None for the board.
     """
 
     def __init__(self, scene: "GameScene") -> None:
@@ -104,7 +104,7 @@ class GameKeys:
         self.scene.controller.say("")
 
     def _toggle(self, *names: str) -> None:
-        """Shows all that these preferences stand for, or hides it if the first of them is shown."""
+        """Switches preferences together: off if the first of them is on, else on."""
         shown = not getattr(self.scene.app.preferences, names[0])
         for name in names:
             setattr(self.scene.app.preferences, name, shown)
@@ -112,7 +112,7 @@ class GameKeys:
         self.scene.forget()
 
     def _on_focus(self, action: Action) -> bool:
-        """Buttons, table and line by keyboard: F6 goes round, arrows and Enter work on what has the focus."""
+        """Handles the keys of the focus: F6 moves it, arrows and Enter act on the focused part. False for others."""
         if action in (Action.NEXT_CONTROL, Action.PREVIOUS_CONTROL):
             stops = [None, *(button.name for button in self.scene.tools.buttons if button.enabled), "table", "line"]
             step = 1 if action is Action.NEXT_CONTROL else -1
@@ -145,6 +145,6 @@ class GameKeys:
 
 
 def _moved(index: int | None, step: int, count: int) -> int | None:
-    """The next of ``count`` places, or the last; None before the first."""
+    """The index moved by ``step``, at most the last of ``count``; None before the first."""
     index = step - 1 if index is None else index + step
     return min(index, count - 1) if index >= 0 and count else None

@@ -1,4 +1,4 @@
-"""The game: board, players, thoughts, moves and buttons."""
+"""The scene of the game: board, players, analysis, moves and buttons."""
 
 from typing import TYPE_CHECKING
 
@@ -41,12 +41,12 @@ class GameScene(SceneWithBoard):
         self.panels = [self.status, self.bar, *self.players, self.tools]
         self.panels += [self.thought, self.table, self.line, self.graph, self.moves]
         self._seen: tuple[int, int, Board] | None = None  # game, ply and board of the last frame
-        self.row: int | None = None  # pointed at: row of the table, move of the line, ply of graph and list
+        self.row: int | None = None  # pointed at: row of the table; below: move of the line, ply of graph, of list
         self.pv: int | None = None
         self._ply: int | None = None
         self._listed: int | None = None
         self._scroll = self._first_row = 0
-        self._dropped = False  # the last move was let fall by the mouse: it needs no animation
+        self._dropped = False  # whether the last move was dragged, so that it needs no animation
         self._verdict_lines = 0
         self.keys = GameKeys(self)
 
@@ -64,7 +64,7 @@ class GameScene(SceneWithBoard):
         self.status.rect = Rect(layout.status.topleft, (layout.status.w, self._status_height))
         _, side = side.cut_top(more)
         high = 3.9 + 1.45 * self._verdict_lines
-        panels = (  # name, least and greatest height, rank, whether it is wanted
+        panels = (  # name, smallest and largest height in text units, rank, whether to show it
             ("thought", high, high, 2, show.show_wdl),
             ("table", 5.0, 11.0, 3, show.show_moves_table),
             ("line", 3.4, 4.9, 4, show.show_line),
@@ -87,7 +87,7 @@ class GameScene(SceneWithBoard):
             getattr(self, name).rect = named.get(name, Rect(0, 0, 0, 0))
 
     def orient(self) -> None:
-        """Turns the board as the preferences say; unless they pin a side, the only person sits at the bottom."""
+        """Turns the board by the preferences; with "own", the side of the only person is at the bottom."""
         bottom, humans = self.app.preferences.bottom, self.controller.humans
         black = humans == {Color.BLACK} if bottom == "own" else bottom == "black"
         if black != self.flipped:
@@ -141,7 +141,7 @@ class GameScene(SceneWithBoard):
         return message._replace(detail="; ".join(filter(None, (series.line(), message.detail))))
 
     def _balance(self) -> tuple[float, float, float] | None:
-        """Win/draw/loss of the position shown, or of the one before while nothing is known of it."""
+        """Win/draw/loss of Black in the position shown or, while that is unknown, in the one before."""
         controller, snapshot = self.controller, self.controller.thinker.snapshot
         ply = controller.session.ply
         if snapshot is not None and controller.thought() is None and snapshot.ply != ply - 1:
@@ -152,7 +152,7 @@ class GameScene(SceneWithBoard):
         return None if known is None else (round(known[0], 3), round(known[1], 3), round(known[2], 3))
 
     def _follow(self, now: float) -> None:
-        """Notices moves and starts their animations."""
+        """Starts sound and animation when a move was made."""
         session = self.controller.session
         seen = (session.game, session.ply, session.board)
         if self._seen is not None and self._seen[:2] == seen[:2]:
@@ -169,12 +169,12 @@ class GameScene(SceneWithBoard):
         self._seen = (session.game, session.ply, session.board.copy())
 
     def sound(self, move: Move, before: Board, after: Board) -> None:
-        """Lets a move be heard, if that is wanted."""
+        """Plays the sound of a move, if sounds are on."""
         crowned = after.piece_map()[move.end][1] and not before.piece_map()[move.start][1]
         self._play("crown" if crowned else "capture" if move.captured else "move")
 
     def sound_end(self) -> None:
-        """Lets the end of the game be heard: as won where no person has lost it."""
+        """Plays the sound of the game's end, if sounds are on: as won unless the only person has lost."""
         ending = self.controller.session.ending
         if ending is not None:
             lost = ending.winner is not None and self.controller.humans == {ending.winner.other}
@@ -201,7 +201,7 @@ class GameScene(SceneWithBoard):
         return facts.board_picture(self.controller, self.app.preferences, self.flipped, row, plain)
 
     def plain_picture(self) -> BoardPicture:
-        """The position with the last move."""
+        """The position with the last move, without other marks."""
         return picture_of(self.controller.session.board, self.flipped, self.app.preferences.show_numbers)
 
     def _buttons(self) -> tuple[Button, ...]:
@@ -245,7 +245,7 @@ class GameScene(SceneWithBoard):
         controller = self.controller
         self.motion.pointer = point
         if self.board_rect.collidepoint(point):
-            self.motion.animation = None  # a player who moves on need not see the animation's end
+            self.motion.animation = None  # a new move ends the animation of the last one
             controller.say("")
             move = controller.input.press(self._square(point))
             if move is not None:

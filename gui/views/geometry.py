@@ -1,4 +1,4 @@
-"""Where things lie in the window: rectangles, squares of the board, layouts for any window size."""
+"""Positions in the window: rectangles, squares of the board, layouts for any window size."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -13,25 +13,25 @@ COLUMNS = 8
 
 
 class Rect(pygame.Rect):
-    """A rectangle in pixels that can be cut into parts; none of these methods changes it."""
+    """A rectangle in pixels with methods that return parts of it; they do not change it."""
 
     def inset(self, dx: int, dy: int | None = None) -> "Rect":
-        """The rectangle made smaller on every side (or larger, below 0); no side becomes negative."""
+        """The rectangle reduced by ``dx`` and ``dy`` pixels on every side (enlarged if below 0), to 0 at least."""
         dy = dx if dy is None else dy
         return Rect(self.x + dx, self.y + dy, max(0, self.w - 2 * dx), max(0, self.h - 2 * dy))
 
     def cut_top(self, height: int, gap: int = 0) -> tuple["Rect", "Rect"]:
-        """The upper ``height`` pixels, and what is left below a gap."""
+        """The upper ``height`` pixels, and the rest below a gap."""
         height, rest = min(height, self.h), min(height + gap, self.h)
         return Rect(self.x, self.y, self.w, height), Rect(self.x, self.y + rest, self.w, self.h - rest)
 
     def cut_bottom(self, height: int, gap: int = 0) -> tuple["Rect", "Rect"]:
-        """The lower ``height`` pixels, and what is left above a gap."""
+        """The lower ``height`` pixels, and the rest above a gap."""
         height, rest = min(height, self.h), min(height + gap, self.h)
         return Rect(self.x, self.bottom - height, self.w, height), Rect(self.x, self.y, self.w, self.h - rest)
 
     def cut_left(self, width: int, gap: int = 0) -> tuple["Rect", "Rect"]:
-        """The left ``width`` pixels, and what is left beyond a gap."""
+        """The left ``width`` pixels, and the rest to the right of a gap."""
         width, rest = min(width, self.w), min(width + gap, self.w)
         return Rect(self.x, self.y, width, self.h), Rect(self.x + rest, self.y, self.w - rest, self.h)
 
@@ -43,7 +43,7 @@ class Rect(pygame.Rect):
 
 
 def cell_of(number: int, flipped: bool) -> tuple[int, int]:
-    """Column and row (0-7, from the upper left) of a PDN number; unflipped, White sits at the bottom."""
+    """Column and row (0-7, from the upper left) of a PDN number; White is at the bottom unless ``flipped``."""
     row, column = row_column(number)
     return (7 - column, 7 - row) if flipped else (column, row)
 
@@ -64,21 +64,23 @@ def square_under(board: Rect, point: tuple[float, float], flipped: bool) -> int 
 
 
 def text_unit(width: int, height: int, scale: float = 1.0) -> int:
-    """Height of body text in pixels: grows slower than the window, and with the user's scale, which must leave room for
-    the board."""
+    """Height of body text in pixels. It grows with the window, but slower, and with the user's scale, limited so that
+    there is room for the board."""
     unit = max(10, round((7 + min(width, 1.4 * height) / 120) * scale))
     return min(unit, max(10, height // 22), max(10, width // 26))
 
 
 class GameLayout(NamedTuple):
-    """Places of the game's parts.
+    """Rectangles of the parts of the game's scene.
 
     Attributes:
-        unit: height of body text in pixels, from which the parts take their measures.
-        board: square, its side a multiple of 8; ``bar`` shows win/draw/loss beside it.
+        unit: height of body text in pixels, the unit of other sizes.
+        gap: pixels between parts.
+        board: the board, a square with a side that is a multiple of 8 pixels.
+        bar: the bar with win/draw/loss beside the board.
         top, bottom: names and clocks of the players above and below the board.
-        status, toolbar, side: message, buttons, and what is left for panels.
-        wide: the panels stand beside the board, not below it: whatever lets it be larger.
+        status, toolbar, side: message, buttons, and the space for panels.
+        wide: whether the panels are beside the board, not below it; the choice that gives the larger board.
     """
 
     unit: int
@@ -94,7 +96,7 @@ class GameLayout(NamedTuple):
 
 
 def game_layout(width: int, height: int, scale: float = 1.0) -> GameLayout:
-    """The layout of a game in a window of that size, down to ``MIN_WINDOW``."""
+    """The layout of the game's scene in a window of at least ``MIN_WINDOW`` pixels."""
     unit = text_unit(width, height, scale)
     gap = max(4, unit // 2)
     strip, bar = round(1.9 * unit), max(8, round(0.8 * unit))
@@ -116,7 +118,7 @@ def game_layout(width: int, height: int, scale: float = 1.0) -> GameLayout:
     if wide:
         x = board.right + 2 * gap
         side = Rect(x, upper, min(width - gap - x, 36 * unit), side_length + 2 * strip)
-        if upper > 3 * unit:  # the width limits the board: the panels take the whole height
+        if upper > 3 * unit:  # the width limits the board, so the panels take the whole height
             side = Rect(side.x, gap, side.w, height - 2 * gap)
     else:
         side = Rect(gap, bottom.bottom, width - 2 * gap, height - bottom.bottom - gap)
@@ -129,19 +131,21 @@ TOOLBAR_BUTTONS = 14
 
 
 def toolbar_height(width: int, unit: int) -> int:
-    """One row of buttons where they fit, else two."""
+    """Height in pixels of the toolbar: one row of buttons if they fit, else two."""
     button = round(2.2 * unit)
     return button if TOOLBAR_BUTTONS * (button + 2) <= width else 2 * button + max(2, unit // 4)
 
 
 def panel_heights(room: int, unit: int, gap: int, wanted: Sequence[tuple[str, float, float, int]]) -> dict[str, int]:
-    """Shares out the ``room`` pixels of a column's height.
+    """Divides the ``room`` pixels of a column's height among panels.
 
     Args:
-        wanted: name, least and greatest height in text units, and rank: the highest rank number is left out first.
+        wanted: name, smallest and largest height in text units, and rank; if there is not enough room, the panel with
+            the highest rank is left out first.
 
     Returns:
-        Name → height in pixels of the panels that find room, in the order given, the rest spread up to the greatest.
+        Name → height in pixels of the panels shown, in the given order. Spare pixels go to the panels by rank, up to
+        their largest heights.
     """
     chosen = list(wanted)
     while chosen and sum(int(low * unit) for _, low, _, _ in chosen) + gap * (len(chosen) - 1) > room:

@@ -1,4 +1,4 @@
-"""The help page: every key of every scene, in as many columns as fit."""
+"""The help page: all keys of all scenes, in as many columns as fit."""
 
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -13,8 +13,8 @@ from .widgets import Button, Buttons, Panel, Style
 if TYPE_CHECKING:
     from ..app import App
 
-_TABS = {"game": "Board", "setup": "Set-Up", "exercise": "Exercises", "report": "Report"}  # scene → its button
-# Keys and what they do; a heading has an empty second part; a row without keys goes on with the line above.
+_TABS = {"game": "Board", "setup": "Set-Up", "exercise": "Exercises", "report": "Report"}  # scene → label of its button
+# (keys, text); a heading has an empty text; a row without keys continues the text of the row above
 Row = tuple[str, str]
 
 
@@ -23,7 +23,7 @@ class KeysPanel(Panel[tuple[str, int]]):
 
     def __init__(self) -> None:
         super().__init__(("game", 0))
-        self.hidden = 0  # rows that found no room
+        self.hidden = 0  # number of rows below the window
 
     def paint(self, surface: pygame.Surface, style: Style) -> None:
         scene, first = self.state
@@ -36,7 +36,7 @@ class KeysPanel(Panel[tuple[str, int]]):
         keys_width = min(longest + 2 * style.gap, width // 2)
         rows = self._rows(scene, width - keys_width, style)
         columns = max(1, min(columns, -(-len(rows) // per_column)))
-        if columns * per_column > len(rows):  # even columns
+        if columns * per_column > len(rows):  # columns of about equal length
             per_column = -(-len(rows) // columns)
         shown = rows[first : first + columns * per_column]
         self.hidden = max(0, len(rows) - columns * per_column)
@@ -58,7 +58,7 @@ class KeysPanel(Panel[tuple[str, int]]):
 
     @staticmethod
     def _rows(scene: str, width: int, style: Style) -> list[Row]:
-        """Headings and keys, each on as many lines as it takes; ``width``: of the texts."""
+        """Rows of headings and keys with wrapped texts; ``width``: width of the texts in pixels."""
         rows: list[Row] = []
         for group, entries in groupby(help_rows(scene), key=lambda row: row[0]):
             rows.append((group, ""))
@@ -69,7 +69,7 @@ class KeysPanel(Panel[tuple[str, int]]):
 
 
 class HelpScene(Scene):
-    """Every key; begins with those of the scene it was opened from."""
+    """The help page; it begins with the keys of the scene it was opened from."""
 
     name = "help"
 

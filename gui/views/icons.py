@@ -1,4 +1,4 @@
-"""Pictures of the buttons, as vectors in a unit square."""
+"""Icons of the buttons, as vector graphics in a unit square."""
 
 import math
 from collections.abc import Sequence
@@ -10,18 +10,18 @@ import pygame
 from .shapes import Point, smooth, stroke
 from .theme import RGB
 
-_LINE = 0.10  # width of strokes, of the icon's side
+_LINE = 0.10  # width of lines, as a fraction of the icon's side
 
 
 class Icon(NamedTuple):
-    """Lines with round ends, and filled areas, each given by its points."""
+    """An icon: lines with round ends, and filled areas, each given by its points."""
 
     lines: Sequence[Sequence[Point]] = ()
     areas: Sequence[Sequence[Point]] = ()
 
 
 def _arc(x: float, y: float, radius: float, begin: float, end: float) -> list[Point]:
-    """Points of a part of a circle; angles in degrees, clockwise from the right."""
+    """Points of an arc; angles in degrees, clockwise from the right."""
     angles = [math.radians(begin + (end - begin) * step / 24) for step in range(25)]
     return [(x + radius * math.cos(angle), y + radius * math.sin(angle)) for angle in angles]
 
@@ -78,7 +78,7 @@ ICONS = {
 
 @lru_cache(maxsize=256)
 def icon(name: str, size: int, color: RGB) -> pygame.Surface:
-    """A button's picture, ``size`` pixels wide and high."""
+    """The icon of a button, ``size`` pixels wide and high."""
 
     def paint(surface: pygame.Surface, samples: int) -> None:
         side = size * samples

@@ -1,4 +1,4 @@
-"""Lessons: what to do is said, the tables judge and defend."""
+"""The scene of the lessons: a text says what to do; in endings the tables judge and defend."""
 
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class LessonScene(TableScene[LessonRecord]):
-    """Goes through the lessons, from the first that was not done, and keeps what was done beside the games."""
+    """Goes through the lessons, from the first one that is not finished; stores the finished ones next to the games."""
 
     def __init__(self, app: "App") -> None:
         super().__init__(app, LESSONS_FILE_NAME, LessonRecord)

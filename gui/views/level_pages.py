@@ -1,4 +1,4 @@
-"""Choosing a level at the first start, and the level that follows the player's results."""
+"""Choosing a level at the first start, and adapting the level to the player's results."""
 
 from functools import partial
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from .menu_pages import start, store_spec, stored_spec
 if TYPE_CHECKING:
     from ..app import App
 
-_FIRST_CHOICES = {  # what people say of themselves, and the level that suits them
+_FIRST_CHOICES = {  # what people may say about themselves → level
     "I am new to the game": "beginner",
     "I know the rules": "learner",
     "I play now and then": "hobby",
@@ -24,7 +24,7 @@ _FIRST_CHOICES = {  # what people say of themselves, and the level that suits th
 
 
 class WelcomePage(MenuScene):
-    """The first start: one click chooses the opponent and begins."""
+    """The page of the first start: one click chooses the opponent and begins a game."""
 
     title = "Welcome: how strong are you?"
     board = True
@@ -44,9 +44,9 @@ class WelcomePage(MenuScene):
 
 
 def follow_result(app: "App") -> str:
-    """After a game with a level: the next one that suits its result, which the preferences keep; what to say of it.
+    """After a game against a level, chooses the next level by the result; returns a message, "" if nothing changes.
 
-    Nothing changes where the preferences do not want that, or the game was not between a person and the level.
+    The level changes only if the preferences say so and the game was between one person and the level that they have.
     """
     controller = app.controller
     ending, humans = controller.session.ending, controller.humans

@@ -1,4 +1,4 @@
-"""The list of the games in a PDN file, searched by words, result and the position on the board."""
+"""The page with the games of a PDN file, which can be searched by words, result and the position on the board."""
 
 from functools import partial
 from typing import TYPE_CHECKING
@@ -12,19 +12,19 @@ from ..pdn_files import PdnGames
 if TYPE_CHECKING:
     from ..app import App
 
-SHOWN = 100  # games on a page
+SHOWN = 100  # most games on a page
 RESULTS = (("any", ""), ("Black won", "1-0"), ("White won", "0-1"), ("draw", "1/2-1/2"), ("open", "*"))
 
 
 class LibraryPage(MenuScene):
-    """Shows what is read so far; the rest is read meanwhile."""
+    """Lists the games read so far, while the rest is being read."""
 
     def __init__(self, app: "App", library: GameLibrary) -> None:
         super().__init__(app)
         self.library, self.title = library, library.path.name
         self._words, self._result, self._here, self._first = "", "", False, 0
-        self._shown: tuple[int, bool] = (0, False)  # games read, and whether all were, when it was last looked
-        self._full = False  # the list shows as many games as fit
+        self._shown: tuple[int, bool] = (0, False)  # at the last ``poll``: games read, whether all were
+        self._full = False  # whether the page is full
 
     def fill(self) -> None:
         meaning = "Players, event, place, date or opening, like: smith defiance; Enter searches"
@@ -45,7 +45,9 @@ class LibraryPage(MenuScene):
         if last < count:
             self.button("More …", partial(self._turn, self._first + SHOWN), "The next games of the list")
         if self._first > 0:
-            self.button("Before …", partial(self._turn, max(0, self._first - SHOWN)), "The games before these")
+            self.button(
+                "Previous …", partial(self._turn, max(0, self._first - SHOWN)), "The previous games of the list"
+            )
         self.button("Back", self.leave)
 
     def poll(self) -> None:
@@ -89,7 +91,7 @@ class LibraryPage(MenuScene):
 
 
 def show_game(menu: MenuScene, games: GameLibrary | PdnGames, number: int) -> bool:
-    """Shows one of several games and returns True, or says what is wrong with it."""
+    """Loads one of several games; returns False and shows a message if it is not valid."""
     app = menu.app
     shown = menu.attempt(lambda: app.controller.session.load_game(games.game(number)))
     if shown:

@@ -1,4 +1,4 @@
-"""A match of two agents: who plays, how many games from which openings; its table; saving it."""
+"""The page for a match of two agents: players, number of games, openings; results; saving."""
 
 import time
 from functools import partial
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 GAMES = (2, 4, 10, 20, 50, 100, 200)
 OPENINGS = (("ballots", "ballots"), ("three random moves", "random:3"), ("the normal position", "random:0"))
-_MOST_ROWS = 200  # games shown
+_MOST_ROWS = 200  # most games shown
 
 
 class MatchPage(MenuScene):
-    """The match that is played, beside its board, or the settings of the next one."""
+    """Shows the match being played, with its board, or the settings of the next one."""
 
     title, board = "Match", True
 
@@ -84,7 +84,7 @@ class MatchPage(MenuScene):
     def _start(self) -> None:
         tools = self.app.match_tools
         if tools is None:
-            self.say("There are no matches here", alarm=True)
+            self.say("Matches are not available here", alarm=True)
             return
         players = stored_spec(self.app, "first"), stored_spec(self.app, "second")
         openings = tools.openings(self._openings, (self._games + 1) // 2, time.time_ns() % (1 << 32))

@@ -26,7 +26,7 @@ OPENINGS = (
     ("a set-up position", "position"),
 )
 CLOCKS = ("-", "1/5", "1/10", "1/30", "1/60", "60+1", "180+2", "300+3", "600+5", "1800+20")
-SCENES = (  # button of the main menu, what it opens, what that is
+SCENES = (  # button of the main menu, name of the scene it opens, explanation
     ("New game …", Action.NEW_GAME, "Who plays, how strong, from which position, with which clock"),
     ("Match …", "match", "Two agents play several games: watch them, and see the table"),
     (
@@ -36,7 +36,7 @@ SCENES = (  # button of the main menu, what it opens, what that is
     ),
     ("Endgame trainer …", "endings", "Endings of your choice, drawn from the tables, which play against you"),
     ("Puzzles", "puzzles", "One right move; about as hard as you are strong, with a rating"),
-    ("Games and positions …", "files", "Load, save, copy and paste; games kept by themselves"),
+    ("Games and positions …", "files", "Load, save, copy and paste; automatically saved games"),
     ("Set up a position …", Action.SETUP, "Place the pieces, then play or analyse from there"),
     ("Game report", Action.REPORT, "Accuracy of both sides and the moves that cost most"),
     ("Openings", Action.OPENINGS, "What was played from the position on the board, and how it ended"),
@@ -54,7 +54,7 @@ STATUS_TEXT = {"std": "", "mail": "added for mail play", "barred": "barred: lose
 
 
 def stored_spec(app: "App", who: str) -> OpponentSpec:
-    """The opponent that the preferences have for a seat (``_SEATS``); else the first kind."""
+    """The opponent that the preferences have for a seat (``_SEATS``), or one of the first kind."""
     data = app.preferences.opponents.get(who)
     default = OpponentSpec(kind=app.opponents.kinds[0])
     if data is None:
@@ -71,7 +71,7 @@ def store_spec(app: "App", who: str, spec: OpponentSpec) -> None:
 
 
 def plan_of(app: "App") -> GamePlan:
-    """The game that the preferences describe; raises ``DraughtsError`` if the clock's text is none."""
+    """The plan of the game that the preferences describe; raises ``DraughtsError`` if the clock's text is not valid."""
     preferences, rng = app.preferences, random.Random()
     agents = {Color.BLACK: stored_spec(app, "black"), Color.WHITE: stored_spec(app, "white")}
     humans = BOTH if preferences.mode == "human-human" else frozenset()
@@ -122,7 +122,7 @@ class MainPage(MenuScene):
 
 
 def start(menu: MenuScene) -> None:
-    """Begins the game that the preferences describe, or says why not."""
+    """Begins the game that the preferences describe, or shows why it cannot."""
     if menu.attempt(lambda: menu.app.go.start_game(plan_of(menu.app))):
         menu.app.save_preferences()
 
@@ -150,7 +150,7 @@ class NewGamePage(MenuScene):
             ballot = ballots()[preferences.ballot - 1]
             title = f"Ballot {ballot.number}:  {ballot}"
             self.button(title, self.opener(BallotPage), "Choose one of the 174 ballots")
-        clocks = dict.fromkeys([*CLOCKS, preferences.time_control])  # an unusual one of the preferences comes last
+        clocks = dict.fromkeys([*CLOCKS, preferences.time_control])  # another one, from the preferences
         labels = [(TimeControl.parse(text).label, text) for text in clocks]
         self.preference("Clock", labels, "time_control", "Per move, or a time for the game with a bonus per move")
         self.button("Back", self.leave)
@@ -186,7 +186,7 @@ class OpponentPage(MenuScene):
         return stored_spec(self.app, self.who)
 
     def change(self, rebuild: bool = True, **changes: object) -> None:
-        """Changes the opponent, or says why it cannot be."""
+        """Changes the opponent, or shows why it cannot."""
         if self.attempt(lambda: store_spec(self.app, self.who, self.spec.changed(**changes))) and rebuild:
             self.rebuild()
 
@@ -246,13 +246,13 @@ class OpponentPage(MenuScene):
         slider = self.menu.add.range_slider(
             title(), strength_position(spec), list(range(len(steps))), onchange=self.guard(moved),
             range_text_value_enabled=False, slider_text_value_enabled=False,
-            width=round(min(width * 0.42, max(4 * unit, width - 21 * unit))),  # what the title leaves
+            width=round(min(width * 0.42, max(4 * unit, width - 21 * unit))),  # pixels that the title leaves
         )  # fmt: skip
         slider.set_attribute("meaning", "Left and right arrow make it weaker and stronger")
 
 
 class _PageOfOpponent(MenuScene):
-    """What is chosen for an opponent on a page of its own."""
+    """Base class of pages that choose one setting of an opponent."""
 
     def __init__(self, app: "App", opponent: OpponentPage) -> None:
         super().__init__(app)

@@ -1,4 +1,4 @@
-"""The mistakes of a game, to be done better: each becomes a task, the worst first."""
+"""The scene to improve the mistakes of a game: each becomes a task, the worst first."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class MistakesScene(ExerciseScene):
-    """Asks for something better than each mistake; tables and search judge what is answered.
+    """Asks for a better move than each mistake; tables and search judge the answers.
 
     Args:
-        boards: every position of the game, from its start on.
-        mistakes: of its report.
+        boards: all positions of the game, from the start position on.
+        mistakes: mistakes of the game's report.
     """
 
     title = "Try your mistakes again"

@@ -1,4 +1,4 @@
-"""Panels made of moves: the table of moves under thought, the principal variation, the moves of the game."""
+"""Panels with moves: the table of the search's moves, the principal variation, the moves of the game."""
 
 from typing import Generic, NamedTuple, TypeVar
 
@@ -12,7 +12,8 @@ from .widgets import Panel, Style
 
 
 class TableRow(NamedTuple):
-    """A move of the table as text; ``share`` of the visits, 0 to 1; ``proof``: what has been proved, or ""."""
+    """A row of the table of moves, as text; ``share``: fraction of the visits, 0 to 1; ``proof``: proven result or
+    ""."""
 
     move: str
     visits: str
@@ -29,8 +30,8 @@ class TableRow(NamedTuple):
 
 
 class OpeningRow(NamedTuple):
-    """A move in games: how many the side to move won, drew and lost with it, what the champion thinks of it, as text;
-    ``share`` of the games, 0 to 1."""
+    """A row of the table of openings, as text: games that the side to move won, drew and lost with a move, and the
+    champion's evaluation. ``share``: number of games relative to the most played move, 0 to 1."""
 
     move: str
     won: str
@@ -48,11 +49,11 @@ class OpeningRow(NamedTuple):
 
 
 Row = TypeVar("Row", TableRow, OpeningRow)
-Column = tuple[str, float, str]  # heading, place as a share of the width, alignment
+Column = tuple[str, float, str]  # heading, horizontal position as a fraction of the width, alignment
 
 
 class TableState(NamedTuple, Generic[Row]):
-    """The rows shown, the one pointed at, and how many more there are before and behind them."""
+    """The rows shown, the one pointed at, and the numbers of rows above and below them."""
 
     rows: tuple[Row, ...]
     hovered: int | None = None
@@ -64,7 +65,7 @@ _CHANCES = "B = W"  # heading of the column with win/draw/loss
 
 
 class RowsTable(Panel[TableState[Row]], Generic[Row]):
-    """Rows of text under headings, over bars for their shares; rows can be pointed at."""
+    """A table with headings. Each row has a bar for its share in the background; rows can be pointed at."""
 
     narrow: tuple[Column, ...]
     wide: tuple[Column, ...]
@@ -103,7 +104,7 @@ class RowsTable(Panel[TableState[Row]], Generic[Row]):
                 self._chances(surface, row, inner.right, y, round(inner.w * 0.22), style)
 
     def _scroll_mark(self, surface: pygame.Surface, style: Style) -> None:
-        """A bar at the right edge: which part of all rows is shown."""
+        """Paints a scroll bar at the right edge."""
         state, width = self.state, max(2, style.unit // 5)
         total = state.before + len(state.rows) + state.behind
         track = self.rect.inset(0, style.unit // 2)
@@ -112,7 +113,7 @@ class RowsTable(Panel[TableState[Row]], Generic[Row]):
         surface.fill(style.theme.edge, bar)
 
     def _chances(self, surface: pygame.Surface, row: TableRow, right: int, y: int, width: int, style: Style) -> None:
-        """What has been proved of a move, or its win/draw/loss."""
+        """Paints the proven result of a move, or else its win/draw/loss."""
         height = max(4, style.unit * 6 // 10)
         if row.proof:
             style.text.draw(surface, row.proof, (right, y), style.unit - 1, style.theme.accent, True, "right")
@@ -121,7 +122,7 @@ class RowsTable(Panel[TableState[Row]], Generic[Row]):
 
 
 class MovesTable(RowsTable[TableRow]):
-    """Move, visits, prior, value and win/draw/loss of the moves under thought, best first."""
+    """The search's moves with visits, prior, value and win/draw/loss, the best first."""
 
     narrow = (("move", 0.0, "left"), ("visits", 0.62, "right"), ("value", 1.0, "right"))
     wide = (
@@ -134,7 +135,7 @@ class MovesTable(RowsTable[TableRow]):
 
 
 class OpeningTable(RowsTable[OpeningRow]):
-    """The moves that were made in a position, and those that could be."""
+    """The legal moves of a position with the results of games."""
 
     narrow = (
         ("move", 0.0, "left"),
@@ -153,7 +154,7 @@ class OpeningTable(RowsTable[OpeningRow]):
 
 
 class LineState(NamedTuple):
-    """A line of play: a heading, its moves with numbers, and the one pointed at."""
+    """A line of play: heading, moves with numbers, and index of the move pointed at."""
 
     title: str
     moves: tuple[str, ...]
@@ -197,13 +198,15 @@ class LinePanel(Panel[LineState]):
 
 
 class MoveListState(NamedTuple):
-    """The moves of a game as PDN.
+    """The list of a game's moves.
 
     Attributes:
+        moves: moves in PDN.
         first: 0 if Black moved first, 1 if White did.
-        ply: moves made in the position shown.
-        result: shown behind the last move, "" while the game goes on.
-        scroll: rows scrolled up by the user.
+        ply: number of moves made in the position shown.
+        result: text after the last move; "" while the game goes on.
+        scroll: number of rows that the user has scrolled up.
+        hovered: number of moves made after the move that is pointed at.
     """
 
     moves: tuple[str, ...]
@@ -215,7 +218,7 @@ class MoveListState(NamedTuple):
 
 
 class MoveList(Panel[MoveListState]):
-    """The game's moves in two columns; the position shown is marked, any move can be clicked on."""
+    """The game's moves in two columns. The last move of the position shown is marked; moves can be clicked."""
 
     def __init__(self) -> None:
         super().__init__(MoveListState((), 0, 0))
@@ -223,7 +226,7 @@ class MoveList(Panel[MoveListState]):
         self.rows_shown = 0
 
     def ply_at(self, point: tuple[int, int]) -> int | None:
-        """Number of moves made when the move under a point has been made."""
+        """Number of moves made after the move under a point; None if there is none."""
         if not self.rect.collidepoint(point):
             return None
         return next((ply for rect, ply in self._places if rect.collidepoint(point)), None)

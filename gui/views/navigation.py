@@ -1,4 +1,4 @@
-"""The stack of scenes: which is shown, which lie below, and the transitions."""
+"""The stack of scenes and the transitions between them."""
 
 from collections.abc import Callable
 from functools import partial
@@ -46,7 +46,7 @@ SCENES_BY_NAME: dict[str, type[Scene]] = {
 
 
 class Navigation:
-    """Opens and leaves scenes, a stack with the game below. Search and clocks rest while another one is shown."""
+    """The stack of scenes, with the game at the bottom. Search and clocks pause while another scene is shown."""
 
     def __init__(self, app: "App") -> None:
         self.app = app
@@ -58,13 +58,13 @@ class Navigation:
         return self.scenes[-1]
 
     def show(self, make: Callable[["App"], Scene]) -> None:
-        """Puts a new scene on top; clocks and search stop first."""
+        """Stops clocks and search and puts a new scene on top."""
         self.app.controller.leave()
         self.scenes.append(make(self.app))
         self._resize()
 
     def back(self) -> None:
-        """Leaves the scene shown; the game, which lies lowest, stays."""
+        """Leaves the scene shown; does nothing if it is the game."""
         del self.scenes[max(1, len(self.scenes) - 1) :]
         if len(self.scenes) == 1:
             self.app.controller.enter()
@@ -82,11 +82,11 @@ class Navigation:
         self.to_game()
 
     def open_analysis(self, games: Path) -> None:
-        """Shows the page of the analysis of a file."""
+        """Shows the page for the analysis of a file."""
         self.show(partial(AnalysisPage, games=games))
 
     def open(self, name: str) -> bool:
-        """Shows the scene of that name (mostly that of an action), unless it is shown; False if there is none."""
+        """Shows the scene with a name (mostly an action's), if it is not shown yet; False if there is none."""
         kind = SCENES_BY_NAME.get(name)
         if kind is not None and not isinstance(self.scene, kind):
             self.show(kind)

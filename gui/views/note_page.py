@@ -1,4 +1,4 @@
-"""The page for the comment on a move, and for its variation."""
+"""The page for the comment on a move and for removing its variation."""
 
 from functools import partial
 
@@ -10,7 +10,7 @@ _MEANINGS = ("good", "bad", "very good", "very bad", "interesting", "doubtful")
 
 
 class NotePage(MenuScene):
-    """Comment and glyph of the last move of the position shown."""
+    """Edits comment and glyph of the last move of the position shown."""
 
     title = "Comment"
 

@@ -1,4 +1,4 @@
-"""What was played from the position on the board: names of openings, moves with results of games, and the champion."""
+"""The scene of the openings: names, moves with results of games, and the champion's evaluation."""
 
 from functools import partial
 from typing import TYPE_CHECKING
@@ -26,11 +26,11 @@ from .widgets import Button
 if TYPE_CHECKING:
     from ..app import App
 
-_SHOWN_PLIES = (8, 16)  # of the line, in a narrow window and in another
+_SHOWN_PLIES = (8, 16)  # plies of the line that are shown, in a narrow and in a wide panel
 
 
 class OpeningScene(EntryScene):
-    """A line of play to click through, from the position of the game on; the game itself stays as it is."""
+    """A line of play to click through, beginning at the position of the game; the game itself is not changed."""
 
     name = "openings"
 
@@ -40,12 +40,12 @@ class OpeningScene(EntryScene):
         self.flipped = app.go.game.flipped
         self.tree = OpeningTree(list(session.boards()), session.ply)
         self.collections: list[Collection] = []
-        self.source = 0  # place in ``collections``, or behind all of them: all together
+        self.source = 0  # index in ``collections``; one more than the last: all together
         self.rows_known: tuple[TreeRow, ...] = ()
         self._played: list[Played] = []
         self.analysing = app.controller.analysing
-        self.chosen: int | None = None  # row
-        self._asked: int | None = None  # number of the search
+        self.chosen: int | None = None  # index of the chosen row
+        self._asked: int | None = None  # number of the running search's request
         self._fault = ""
         self._looked_up: object = None
         self._first_row = 0
@@ -56,7 +56,7 @@ class OpeningScene(EntryScene):
         self._buttons()
 
     def _collect(self) -> None:
-        """Takes the collections that there are now, and shows all of their games."""
+        """Updates the list of collections and selects all of them."""
         self.collections = self.app.shelf.collections(self.app.preferences.collection)
         self.source = len(self.collections) if len(self.collections) > 1 else 0
 
@@ -74,16 +74,16 @@ class OpeningScene(EntryScene):
         self._moved()
 
     def _moved(self) -> None:
-        """Another position is shown."""
+        """Updates the state after a change of position."""
         preferences = self.app.preferences
         self.entry.one_click, self.entry.auto_complete = preferences.one_click, preferences.auto_complete
         self.entry.set_board(self.tree.board, BOTH)
         self.chosen, self._first_row = None, 0
-        self.rows_known, self._looked_up = (), None  # a click in the same frame must not play a move of before
+        self.rows_known, self._looked_up = (), None  # a click in the same frame must not play an old move
         self._rest()
 
     def _rest(self) -> None:
-        """Stops the search; ``update`` begins the one that is wanted."""
+        """Stops the search; ``update`` begins a new one if the analysis is on."""
         if self._asked is not None:
             self.app.thinker.cancel()
             self._asked = None
@@ -117,7 +117,7 @@ class OpeningScene(EntryScene):
         return snapshot if snapshot is not None and snapshot.number == self._asked else None
 
     def _look_up(self, snapshot: Snapshot | None) -> None:
-        """Asks the collections again where the position or they have changed."""
+        """Looks the position up in the collections, if it or they have changed."""
         libraries = [collection.library for collection in self._sources()]
         asked = self.tree.key, tuple((library, library.count, library.done) for library in libraries), snapshot
         if asked == self._looked_up:
@@ -151,7 +151,7 @@ class OpeningScene(EntryScene):
         if snapshot is not None and snapshot.count:
             parts.append(f"{short_count(snapshot.count)} {snapshot.counted}")
         faults = [self._fault, self.entry.message, (snapshot.error if snapshot is not None else None) or ""]
-        title = self.tree.opening or ("Openings" if self.tree.ply == 0 else "No name of its own")
+        title = self.tree.opening or ("Openings" if self.tree.ply == 0 else "Opening without a name")
         return Passage(title, ("… " if skipped else "") + line, tuple(filter(None, faults)), "; ".join(parts))
 
     def _buttons(self) -> None:
@@ -234,13 +234,13 @@ class OpeningScene(EntryScene):
             self.leave()
 
     def _opened(self, path: str) -> None:
-        """Another collection was chosen; it is kept for the next time."""
+        """Uses another collection and stores it in the preferences."""
         self.app.preferences.collection = path
         self.app.save_preferences()
         self._collect()
 
     def _keep(self) -> None:
-        """Takes the line over into the game, as a variation of what was played."""
+        """Leaves the scene and adds the line to the game, as a variation of what was played."""
         self.leave()
         self.app.go.to_game()
         self.app.controller.keep_line(self.tree.line)

@@ -1,4 +1,4 @@
-"""The panels of a game that show plain facts: message, players, balance, verdict, graph."""
+"""Panels of a game: message, players, balance, analysis, graph."""
 
 from typing import NamedTuple
 
@@ -14,11 +14,11 @@ from .theme import Theme, mix
 from .widgets import Panel, Style
 
 Wdl = tuple[float, float, float]  # Black wins, draw, White wins
-_BOLD_LINES, _MOST_LINES = 2, 7  # lines of a message
+_BOLD_LINES, _MOST_LINES = 2, 7  # most lines of a message
 
 
 class StatusPanel(Panel[Message]):
-    """The message, its mark, and how far a search has got."""
+    """The message with a warning sign if needed, and the progress of a search."""
 
     def height(self, style: Style, width: int) -> int:
         """Pixels that the message needs in a panel of this width."""
@@ -31,7 +31,7 @@ class StatusPanel(Panel[Message]):
         return style.unit * 4 // 3
 
     def _lines(self, style: Style, width: int) -> tuple[list[str], int]:
-        """The message in lines and the size of its letters: a long one has smaller letters."""
+        """The lines of the message and its text size, which is smaller for a long message."""
         message, size = self.state, style.unit
         lines = style.text.wrap(message.text, size, width, bold=True)
         if message.detail:
@@ -69,7 +69,8 @@ class StatusPanel(Panel[Message]):
 
 
 class PlayerState(NamedTuple):
-    """A player: ``clock`` is "" without one, ``pieces`` the men and kings left, ``low`` a clock near its end."""
+    """A player: ``clock`` is "" without a clock, ``pieces`` the number of men and kings, ``ahead`` the lead in pieces,
+    ``low`` whether little time is left."""
 
     color: Color
     name: str
@@ -81,7 +82,7 @@ class PlayerState(NamedTuple):
 
 
 class PlayerPanel(Panel[PlayerState]):
-    """Name, pieces left and clock of one side; who is to move has a pointer and bold letters."""
+    """Name, number of pieces and clock of one side; the side to move has a pointer and bold letters."""
 
     def paint(self, surface: pygame.Surface, style: Style) -> None:
         player = self.state
@@ -115,7 +116,7 @@ class PlayerPanel(Panel[PlayerState]):
 
 
 class BalanceBar(Panel[tuple[Wdl | None, bool]]):
-    """A bar beside the board: Black's wins, draws, White's wins; ``state``: (shares or None, flipped)."""
+    """A vertical bar: Black's wins, draws, White's wins; ``state``: (win/draw/loss or None, flipped)."""
 
     def paint(self, surface: pygame.Surface, style: Style) -> None:
         wdl, flipped = self.state
@@ -135,7 +136,7 @@ class BalanceBar(Panel[tuple[Wdl | None, bool]]):
 
 
 def wdl_strip(surface: pygame.Surface, rect: Rect, wdl: Wdl, theme: Theme) -> None:
-    """A lying bar of the three shares, with a thin outline so that no share is lost on any background."""
+    """Paints a horizontal bar of win, draw, loss, with an outline so that all parts are visible."""
     surface.fill(theme.edge, rect.inset(-1))
     x = rect.x
     for index in range(3):
@@ -145,8 +146,8 @@ def wdl_strip(surface: pygame.Surface, rect: Rect, wdl: Wdl, theme: Theme) -> No
 
 
 class ThoughtHead(NamedTuple):
-    """The heading of the analysis: shares (else a hint), value, effort (what counts most first), and what the endgame
-    tables say."""
+    """The state of the analysis: win/draw/loss (or ``hint`` if unknown), value, parts of the effort (the most important
+    first), and lines about the endgame."""
 
     wdl: Wdl | None
     value: str
@@ -156,7 +157,7 @@ class ThoughtHead(NamedTuple):
 
 
 class ThoughtPanel(Panel[ThoughtHead]):
-    """Win/draw/loss with figures, the effort, and the endgame's verdict."""
+    """Win/draw/loss with numbers, the effort of the search, and the endgame's verdict."""
 
     def paint(self, surface: pygame.Surface, style: Style) -> None:
         head = self.state
@@ -181,7 +182,7 @@ class ThoughtPanel(Panel[ThoughtHead]):
             style.text.draw(surface, text, (inner.x, y), unit, theme.accent, width=inner.w)
 
     def effort(self, style: Style, room: int) -> str:
-        """The text of the effort, cut to what fits beside the value."""
+        """The text of the effort: as many parts as fit beside the value."""
         parts = self.state.effort
         texts = (" · ".join(parts[:count]) for count in range(len(parts), 0, -1))
         return next((text for text in texts if style.text.width(text, max(8, style.unit * 5 // 6)) <= room), "")
@@ -199,7 +200,7 @@ class ThoughtPanel(Panel[ThoughtHead]):
 
 
 class GraphState(NamedTuple):
-    """Expected score of Black (0 to 1, None unknown) after every ply, the ply shown, and plies to mark."""
+    """Expected score of Black after every ply (None: unknown), ply shown, plies to mark, ply pointed at."""
 
     scores: tuple[float | None, ...]
     ply: int
@@ -208,13 +209,13 @@ class GraphState(NamedTuple):
 
 
 class GraphPanel(Panel[GraphState]):
-    """The evaluation over the game: White above, Black below the middle line, as on the board."""
+    """A graph of the evaluation during the game: above the middle White is better, below it Black, as on the board."""
 
     def plot(self) -> Rect:
         return self.rect.inset(max(4, self.rect.h // 14))
 
     def ply_at(self, point: tuple[int, int], count: int) -> int | None:
-        """The ply under a point, of a game of ``count`` positions."""
+        """The ply under a point, in a game of ``count`` positions; None outside the graph."""
         if not self.rect.collidepoint(point) or count < 1:
             return None
         plot = self.plot()

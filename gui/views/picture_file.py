@@ -1,4 +1,4 @@
-"""The position as a picture: a PNG file beside the games that are kept, and in the clipboard where there is one."""
+"""Saves the position as a PNG file next to the saved games, and copies it to the clipboard if possible."""
 
 import io
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ _SIDE = 8 * 90  # pixels
 
 
 def png_of(picture: BoardPicture, theme: Theme, text: Text) -> bytes:
-    """The board as it looks at rest, in PNG."""
+    """The picture of a board as PNG."""
     surface = pygame.Surface((_SIDE, _SIDE))
     BoardView(text).draw(surface, Rect(0, 0, _SIDE, _SIDE), picture, theme, Motion())
     with io.BytesIO() as file:
@@ -29,10 +29,10 @@ def png_of(picture: BoardPicture, theme: Theme, text: Text) -> bytes:
 
 
 def keep_picture(app: "App", picture: BoardPicture) -> str:
-    """Saves a picture beside the kept games, copies it where that is possible, and says what was done.
+    """Saves a picture next to the saved games, copies it if possible, and returns a message that says what was done.
 
     Raises:
-        StorageError: it cannot be saved.
+        StorageError: the file cannot be written.
     """
     path, png = app.autosave.new_path(".png"), png_of(picture, app.style.theme, app.text)
     make_folder(path.parent)

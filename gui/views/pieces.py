@@ -1,4 +1,4 @@
-"""The pieces: turned discs in the two sides' colours; a king wears a crown and stands two discs high."""
+"""The pieces: discs in the two sides' colours. A king has a crown and is two discs high."""
 
 import math
 from functools import lru_cache
@@ -10,8 +10,8 @@ from engine.fen import Color
 from .shapes import smooth
 from .theme import RGB, PieceColors, Theme, mix
 
-DIAMETER = 0.80  # part of a square's width
-_RISE = 0.07  # height of a disc's rim, in squares
+DIAMETER = 0.80  # as a fraction of a square's width
+_RISE = 0.07  # height of a disc's rim, as a fraction of a square's width
 
 
 def colors_of(theme: Theme, color: Color) -> PieceColors:
@@ -19,7 +19,7 @@ def colors_of(theme: Theme, color: Color) -> PieceColors:
 
 
 def crown_points(x: float, y: float, size: float) -> list[tuple[float, float]]:
-    """A crown of five points around (x, y), ``size`` wide."""
+    """Points of a crown with five tips around (x, y), ``size`` wide."""
     half, height = size / 2, size * 0.72
     top, foot = y - height / 2, y + height / 2
     tips = [(-1.0, 0.18), (-0.5, 0.62), (-0.5, 0.62), (0.0, 0.0), (0.5, 0.62), (0.5, 0.62), (1.0, 0.18)]
@@ -28,7 +28,7 @@ def crown_points(x: float, y: float, size: float) -> list[tuple[float, float]]:
 
 
 def _disc(surface: pygame.Surface, x: float, y: float, radius: float, rise: float, colors: PieceColors) -> None:
-    """One turned disc: rim below, face with a soft light from above."""
+    """Paints one disc: the rim below, and the face with light from above."""
     pygame.draw.circle(surface, mix(colors.rim, (0, 0, 0), 0.25), (x, y + rise), radius)
     pygame.draw.rect(surface, mix(colors.rim, (0, 0, 0), 0.25), (x - radius, y, 2 * radius, rise))
     pygame.draw.circle(surface, colors.rim, (x, y), radius)
@@ -42,7 +42,7 @@ def _disc(surface: pygame.Surface, x: float, y: float, radius: float, rise: floa
 
 
 def _engraving(surface: pygame.Surface, x: float, y: float, radius: float, colors: PieceColors, color: Color) -> None:
-    """Rings on Black's men, a ring of notches on White's: the sides differ in shape as well."""
+    """Paints rings on Black's pieces and a ring of notches on White's, so that the sides also differ in shape."""
     width = max(1, round(radius * 0.045))
     if color is Color.BLACK:
         for share in (0.72, 0.46):
@@ -72,7 +72,7 @@ def _crown(surface: pygame.Surface, x: float, y: float, radius: float, colors: P
 
 @lru_cache(maxsize=64)
 def piece(size: int, color: Color, king: bool, theme: Theme) -> pygame.Surface:
-    """A piece on a transparent square of ``size`` pixels, with its shadow."""
+    """The picture of a piece with its shadow, on a transparent square of ``size`` pixels."""
     colors = colors_of(theme, color)
 
     def paint(surface: pygame.Surface, k: int) -> None:

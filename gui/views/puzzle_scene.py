@@ -1,4 +1,4 @@
-"""Puzzles: one after another, about as hard as the player is strong."""
+"""The scene of the puzzles: one after another, with a rating near the player's."""
 
 import random
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class PuzzleScene(ExerciseScene):
-    """Asks puzzles, and keeps the player's record beside the games."""
+    """Sets puzzles, and stores the player's record next to the games."""
 
     title = "Puzzles"
 
@@ -36,7 +36,7 @@ class PuzzleScene(ExerciseScene):
         self.next()
 
     def next(self) -> None:
-        """Asks another one."""
+        """Begins another puzzle."""
         before = self.puzzle
         left = [puzzle for puzzle in self._puzzles if puzzle is not before]
         self.puzzle = self.record.choose(left, self._choices[0], self._rng)

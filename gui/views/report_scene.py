@@ -1,4 +1,4 @@
-"""The report on a game: accuracy of both sides, the graph, and the moves that lost the most with the better ones."""
+"""The scene of the report on a game: accuracy of both sides, the graph, and the worst moves with better ones."""
 
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from ..app import App
 
 _WORST = 8  # moves listed
-_TOLD = 2  # plies by which a line is known again
-MistakeRow = tuple[str, str, str]  # what was played, what was better, and the loss of expected score
+_TOLD = 2  # plies that are enough to recognise a line
+MistakeRow = tuple[str, str, str]  # played move, better move, loss of expected score
 
 
 class MistakesState(NamedTuple):
@@ -32,7 +32,7 @@ class MistakesState(NamedTuple):
 
 
 class MistakesPanel(Panel[MistakesState]):
-    """The moves that lost the most; one of them is chosen."""
+    """The moves with the largest losses; one of them can be chosen."""
 
     def row_at(self, point: tuple[int, int], unit: int) -> int | None:
         index = (point[1] - self.rect.y - unit // 4) // round(1.6 * unit) - 1
@@ -63,7 +63,7 @@ class MistakesPanel(Panel[MistakesState]):
 
 
 class ReportScene(BoardScene):
-    """Runs the report and shows what is known so far."""
+    """Makes the report and shows it as far as it is known."""
 
     name = "report"
 
@@ -77,7 +77,7 @@ class ReportScene(BoardScene):
         self.ply = len(self.boards) - 1
         self.chosen: int | None = None
         self._worst: tuple[MoveReport, ...] = ()
-        self._faults: tuple[MoveReport, ...] = ()  # once all are known
+        self._faults: tuple[MoveReport, ...] = ()  # empty until all are known
         adviser = app.controller.adviser()
         self._number = app.thinker.review_game(self.boards[-1], adviser) if self.session.nodes else None
         self._buttons()
@@ -129,7 +129,7 @@ class ReportScene(BoardScene):
         self.graph.state = GraphState(scores, self.ply, marks)
 
     def _to_try(self, report: GameReport) -> tuple[MoveReport, ...]:
-        """Every fault of the person who played, or of both sides where none or two did, the worst first."""
+        """All faults of the only person, or of both sides if none or two people played; the worst first."""
         humans = self.app.controller.humans
         faults = (move for move in report.moves if move.judgement and not move.forced)
         wanted = [move for move in faults if len(humans) != 1 or move.color in humans]
@@ -145,7 +145,7 @@ class ReportScene(BoardScene):
         return "\n\n".join(lines)
 
     def _explanation(self) -> str:
-        """Why the chosen move is bad, how it is refuted, and how play was expected to go on without it."""
+        """Why the chosen move is bad, its refutation, and the expected play with the better move."""
         if self.chosen is None or self.chosen >= len(self._worst):
             return ""
         move = self._worst[self.chosen]
@@ -156,7 +156,7 @@ class ReportScene(BoardScene):
         return "".join(f"\n\n{part}" for part in (reason, " ".join(filter(None, (reply, better)))) if part)
 
     def _numbered(self, ply: int, moves: tuple[str, ...]) -> str:
-        """A line of play that begins after ``ply`` moves of the game, with numbers."""
+        """Moves with numbers; the first one is made after ``ply`` moves of the game."""
         texts = []
         for place, text in enumerate(moves):
             number = self.session.number_of(ply + place)

@@ -1,4 +1,4 @@
-"""What every scene is: panels, a question or tooltip over them, and where input goes."""
+"""The base class of all scenes: panels, a question or tooltip over them, and dispatch of input."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from ..app import App
 
 _ANSWERS = {Action.ACCEPT: "yes", Action.DECLINE: "no"}
-TIP_SECONDS = 0.45  # seconds that the pointer rests before a tooltip shows
+TIP_SECONDS = 0.45  # seconds that the pointer must rest before a tooltip is shown
 
 
 def key_of(event: pygame.event.Event) -> str:
-    """The name that ``gui.help`` gives to a pressed key with its modifiers."""
+    """The ``gui.help`` combination of a pressed key with its modifiers."""
     mods = event.mod
     ctrl = bool(mods & (pygame.KMOD_CTRL | pygame.KMOD_META))
     shift, alt = bool(mods & pygame.KMOD_SHIFT), bool(mods & pygame.KMOD_ALT)
@@ -25,9 +25,9 @@ def key_of(event: pygame.event.Event) -> str:
 
 
 class Scene:
-    """A view of the whole window. Subclasses place their panels in ``place`` and answer ``act`` and the mouse."""
+    """A view of the whole window. Subclasses lay out panels in ``place`` and handle input in ``act`` and ``mouse``."""
 
-    name = "game"  # in ``gui.help``
+    name = "game"  # name of the scene in ``gui.help``
 
     def __init__(self, app: "App") -> None:
         self.app = app
@@ -38,24 +38,24 @@ class Scene:
         self._answers: dict[str, Callable[[], None] | None] = {}
         self._tip: tuple[str, Rect] | None = None
         self._tip_since = 0.0
-        self._over: object = None  # what lies over the panels
+        self._over: object = None  # state of the question or tooltip over the panels
         self._over_rect: Rect | None = None
         self._blank = True
 
     # --- for subclasses
 
     def place(self) -> None:
-        """Lays the panels out for ``window`` and ``style``."""
+        """Lays out the panels for ``window`` and ``style``."""
 
     def update(self, now: float) -> None:
-        """Brings the state up to date, once a frame."""
+        """Updates the state, once per frame."""
 
     def act(self, action: Action, event: pygame.event.Event) -> bool:
-        """Does what a key stands for; False if the scene has no use for it."""
+        """Carries out a key's action; returns False if the scene does not use it."""
         return False
 
     def mouse(self, event: pygame.event.Event) -> None:
-        """A press, release, motion or turn of the wheel."""
+        """Handles a press, a release, a motion or a turn of the wheel."""
 
     def draw_panels(self, surface: pygame.Surface, now: float) -> list[Rect]:
         """Paints what changed and returns where."""
@@ -63,7 +63,7 @@ class Scene:
 
     @property
     def lively(self) -> bool:
-        """Whether something moves, so that every frame counts."""
+        """Whether something is animated, so that every frame must be drawn."""
         return False
 
     # --- for the app
@@ -79,16 +79,16 @@ class Scene:
     def ask(
         self, text: str, answers: Mapping[str, tuple[str, Callable[[], None] | None]], preselected: str = ""
     ) -> None:
-        """Puts a question over the scene; ``answers``: name → (label, function or None).
+        """Shows a question over the scene; ``answers``: name → (label, function or None).
 
-        Escape means the last one, the keys for yes and no those of these names, and Enter at first the ``preselected``
-        one (by default the first).
+        Escape selects the last answer, the keys for yes and no select the answers with these names, and Enter selects
+        the focused one: at first ``preselected``, by default the first.
         """
         self.question = Question(text, [(name, label) for name, (label, _) in answers.items()], preselected)
         self._answers = {name: function for name, (_, function) in answers.items()}
 
     def tip(self, text: str | None, near: Rect | None, now: float) -> None:
-        """Sets what the tooltip says, None for none."""
+        """Sets the text of the tooltip; None for no tooltip."""
         tip = (text, near) if text and near else None
         if tip != self._tip:
             self._tip, self._tip_since = tip, now
@@ -112,7 +112,7 @@ class Scene:
                 self.question.buttons.hover(event.pos, self.style.unit)
 
     def _key_of_question(self, question: Question, key: str) -> None:
-        """Answers by a key; what the window does everywhere, it does now."""
+        """Handles a key while a question is shown: an answer, or an action that works in every scene."""
         action = action_for(self.name, key)
         if action in _ANSWERS and _ANSWERS[action] in self._answers:
             self._answer(_ANSWERS[action])
@@ -148,7 +148,7 @@ class Scene:
         return changed
 
     def drawn_over(self, rect: Rect) -> None:
-        """Part of the window was painted over: forget what was drawn there apart from the panels."""
+        """Called when a part of the window was painted over: parts other than panels must be drawn again there."""
 
     def _over_state(self, now: float) -> object:
         if self.question is not None:

@@ -1,4 +1,4 @@
-"""Setting up a position: tools, legality, side to move."""
+"""The scene to set up a position: tools, legality, side to move."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ from .widgets import Button
 if TYPE_CHECKING:
     from ..app import App
 
-TOOLS = {  # button → what it puts down
+TOOLS = {  # button → piece that it places
     Action.SET_MAN_BLACK: Piece(Color.BLACK),
     Action.SET_KING_BLACK: Piece(Color.BLACK, True),
     Action.SET_MAN_WHITE: Piece(Color.WHITE),
@@ -37,7 +37,7 @@ class SetupScene(BoardScene):
         super().__init__(app)
         self.flipped = app.go.game.flipped
         self.setup = PositionSetup(app.controller.session.fen())
-        self._keyboard = False  # the cursor shows once a key was used
+        self._keyboard = False  # whether a key was used, so that the cursor is shown
         self._said = ""
         self._buttons()
 
@@ -126,7 +126,7 @@ class SetupScene(BoardScene):
         return True
 
     def _attempt(self, action: Callable[[], object]) -> None:
-        """Does something, or says why it cannot be done."""
+        """Calls ``action``, or shows why it fails."""
         try:
             action()
         except DraughtsError as error:

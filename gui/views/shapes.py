@@ -1,4 +1,4 @@
-"""Smooth vector shapes: drawn several times too large, scaled down, and cached."""
+"""Smooth vector shapes: drawn several times as large, scaled down, and cached."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ def disc(diameter: int, color: RGB) -> pygame.Surface:
 
 @lru_cache(maxsize=256)
 def ring(diameter: int, color: RGB, width: int, dashes: int = 0) -> pygame.Surface:
-    """A circle's outline, whole or of ``dashes`` arcs; filled if ``width`` is 0."""
+    """A circle, filled if ``width`` is 0; as ``dashes`` arcs if that is not 0."""
 
     def paint(surface: pygame.Surface, k: int) -> None:
         center, radius = diameter * k / 2, diameter * k / 2
@@ -72,7 +72,7 @@ def rounded(
 def stroke(
     surface: pygame.Surface, points: Sequence[Point], color: RGB | tuple[int, int, int, int], width: float
 ) -> None:
-    """A line with round joints and ends through points, not smoothed."""
+    """Draws a line with round joints and ends through points, not smoothed."""
     for (x0, y0), (x1, y1) in pairwise(points):
         length = math.hypot(x1 - x0, y1 - y0) or 1.0
         dx, dy = (y1 - y0) / length * width / 2, -(x1 - x0) / length * width / 2
@@ -85,7 +85,7 @@ def stroke(
 def _blit_smooth(
     surface: pygame.Surface, points: Sequence[Point], margin: int, samples: int, paint: Callable[..., None]
 ) -> None:
-    """Has ``paint(surface, scaled points, samples)`` draw around the points, and puts the result there, scaled down."""
+    """Calls ``paint(surface, scaled points, samples)`` with an enlarged surface, and draws the result at its place."""
     left, top = (math.floor(min(values)) - margin for values in zip(*points, strict=True))
     right, bottom = (math.ceil(max(values)) + margin for values in zip(*points, strict=True))
 

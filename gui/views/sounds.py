@@ -1,4 +1,4 @@
-"""The sounds of moves and of the end of a game, computed here; without a device one line says so."""
+"""Computes and plays the sounds of moves and of the end of a game."""
 
 import contextlib
 import os
@@ -11,12 +11,12 @@ _RATE = 44_100  # samples per second
 _TONES = {"move": (310.0, 0.07), "capture": (230.0, 0.11), "crown": (620.0, 0.22)}  # hertz, seconds
 _TUNES = {"won": (392.0, 494.0, 587.0), "lost": (392.0, 330.0, 262.0), "drawn": (392.0, 392.0)}  # hertz of the notes
 _NOTE = 0.22  # seconds
-_PAUSE = 0.35  # seconds, in which the last move is heard
+_PAUSE = 0.35  # seconds of pause, for the sound of the last move
 
 
 @contextlib.contextmanager
 def quiet_libraries() -> Iterator[None]:
-    """Libraries below write to standard error where there is no device or screen; our one line says it."""
+    """Silences the messages that libraries write to standard error if there is no audio device or screen."""
     kept = os.dup(2)
     with open(os.devnull, "wb") as nowhere:
         os.dup2(nowhere.fileno(), 2)
@@ -28,7 +28,7 @@ def quiet_libraries() -> Iterator[None]:
 
 
 def knock(hertz: float, seconds: float) -> np.ndarray:
-    """A short wooden knock: int16 [samples, 2]."""
+    """The sound of a short wooden knock: int16 [samples, 2]."""
     time = np.arange(round(_RATE * seconds)) / _RATE
     tone = np.sin(2 * np.pi * hertz * time) + 0.5 * np.sin(2 * np.pi * 2.76 * hertz * time)
     fade = np.exp(-time * 7 / seconds) * np.minimum(1.0, time * 800)
@@ -36,13 +36,14 @@ def knock(hertz: float, seconds: float) -> np.ndarray:
 
 
 def tune(notes: Sequence[float]) -> np.ndarray:
-    """Knocks one after another, behind a pause: int16 [samples, 2]."""
+    """A pause, then one knock after another: int16 [samples, 2]."""
     pause = np.zeros((round(_RATE * _PAUSE), 2), np.int16)
     return np.concatenate([pause, *(knock(hertz, _NOTE) for hertz in notes)])
 
 
 class Sounds:
-    """Plays sounds; the audio device is opened when it is first needed. ``error`` says in one line why that failed."""
+    """Plays sounds; the audio device is opened at the first one. ``error`` says in one line why that failed, or is
+    ""."""
 
     def __init__(self) -> None:
         self.error = ""

@@ -1,4 +1,4 @@
-"""Exercises that the exact tables judge: a record that is kept, and what happens where a table is damaged."""
+"""Base class of exercises that the exact tables judge: it stores a record and handles damaged tables."""
 
 import contextlib
 from collections.abc import Iterator
@@ -16,16 +16,16 @@ from .exercise_scene import ExerciseScene
 if TYPE_CHECKING:
     from ..app import App
 
-_LONGEST = 400  # characters: a path, and the command that builds the table anew
+_LONGEST = 400  # characters of an error: a path, and the command that builds the table again
 _FAULTS = (TableFileError, MissingTableError, OSError)
 
 
 class TableScene(ExerciseScene, Generic[Record]):
-    """Opens the tables, and keeps a record beside the games. A table that turns out to be damaged ends the exercise.
+    """Opens the tables, and stores a record next to the games. An error in the tables ends the exercise.
 
     Attributes:
-        tables: None where they cannot be opened.
-        fault: what is wrong with tables or record, in one line; "" if nothing is.
+        tables: the tables; None if they cannot be opened.
+        fault: what is wrong with tables or record, in one line; "" if nothing.
     """
 
     def __init__(self, app: "App", file_name: str, kind: type[Record]) -> None:
@@ -40,7 +40,7 @@ class TableScene(ExerciseScene, Generic[Record]):
 
     @contextlib.contextmanager
     def guarded(self) -> Iterator[None]:
-        """Where tables fail, the window says so and asks nothing, until another exercise begins."""
+        """Context manager: an error of the tables sets ``fault`` and ends the exercise."""
         try:
             yield
         except _FAULTS as error:
@@ -48,7 +48,7 @@ class TableScene(ExerciseScene, Generic[Record]):
             self.begin(None)
 
     def forget_fault(self) -> None:
-        """Another exercise may read other tables."""
+        """Clears ``fault`` before another exercise, which may read other tables."""
         if self.tables is not None:
             self.fault = ""
 

@@ -1,4 +1,4 @@
-"""Text, sharp at every size: Open Sans (Apache licence, shipped with pygame-menu), each word rendered once."""
+"""Text in Open Sans (Apache licence, part of pygame-menu), sharp at every size; each text is rendered once."""
 
 from functools import cache, lru_cache
 
@@ -8,21 +8,21 @@ import pygame_menu.font
 from .theme import RGB
 
 REGULAR, BOLD = pygame_menu.font.FONT_OPEN_SANS, pygame_menu.font.FONT_OPEN_SANS_BOLD
-_KEPT = 1500  # rendered texts
+_KEPT = 1500  # most rendered texts that are kept
 
 
 class Text:
     """Renders and measures text; sizes are heights of body text in pixels."""
 
     def __init__(self) -> None:
-        # Kept in this object: fonts must not outlive the pygame that made them.
+        # Kept in this object, because fonts must not be used after pygame has ended.
         self.font = cache(lambda size, bold=False: pygame.font.Font(BOLD if bold else REGULAR, max(6, size)))
         self._rendered = lru_cache(maxsize=_KEPT)(
             lambda text, size, color, bold: self.font(size, bold).render(text, True, color)
         )
 
     def render(self, text: str, size: int, color: RGB, bold: bool = False) -> pygame.Surface:
-        """One line as a surface; it is kept, so it must not be changed."""
+        """One line as a surface, which is cached and must not be changed."""
         return self._rendered(text, size, color, bold)
 
     def width(self, text: str, size: int, bold: bool = False) -> int:
@@ -34,7 +34,7 @@ class Text:
         return self.font(size).get_linesize()
 
     def cut(self, text: str, size: int, width: int, bold: bool = False) -> str:
-        """The text, shortened with an ellipsis where it is wider than ``width`` pixels."""
+        """The text, shortened with an ellipsis if it is wider than ``width`` pixels."""
         if self.width(text, size, bold) <= width:
             return text
         low, high = 0, len(text)
@@ -50,7 +50,7 @@ class Text:
         """The text as lines of at most ``width`` pixels, broken between words (a longer word is cut).
 
         Args:
-            most: no more lines than this; the last one ends with an ellipsis where there are more.
+            most: largest number of lines; the last one ends with an ellipsis if the text is longer.
         """
         lines: list[str] = []
         for paragraph in text.split("\n"):

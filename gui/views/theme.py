@@ -1,4 +1,4 @@
-"""Colours of the board and of the window. Nothing is told by colour alone: shapes, outlines and text say it too."""
+"""Colours of the board and of the window. Colour is never the only sign: shapes, outlines or texts differ, too."""
 
 from typing import Any, NamedTuple
 
@@ -6,7 +6,7 @@ RGB = tuple[int, int, int]
 
 
 def mix(one: RGB, other: RGB, share: float) -> RGB:
-    """``one`` with ``share`` (0 to 1) of ``other`` in it."""
+    """Mixes two colours: ``share`` (0 to 1) of ``other``, the rest of ``one``."""
     red, green, blue = (round(a + (b - a) * share) for a, b in zip(one, other, strict=True))
     return red, green, blue
 
@@ -23,8 +23,9 @@ class Theme(NamedTuple):
     """Colours of everything drawn.
 
     Attributes:
-        highlight: selected piece and squares to move to; ``capture`` outlines pieces that must capture;
-            ``last`` the last move; ``arrow`` moves under thought; ``hint`` the suggested move.
+        highlight: selected piece and its targets.
+        capture: outlines of pieces that must capture.
+        last, arrow, hint: last move, moves of a search, suggested move.
         wdl: Black wins, draw, White wins, in bars and graphs.
     """
 
@@ -52,7 +53,7 @@ class Theme(NamedTuple):
 
 
 _NAMES = ("Walnut", "Slate", "Forest", "Paper", "Clear (colour-blind)")
-_COLORS = {  # what for → the colour in each theme; "Clear" has those of Okabe and Ito (2008), told apart by all eyes
+_COLORS = {  # use → colour in each theme; "Clear" has those of Okabe and Ito (2008), for colour-blind people
     "background": "262321 1e232a 1f2520 f0ede7 101216",
     "panel": "312d2a 282e37 29302a fbf9f5 1a1d23",
     "raised": "433d38 38404c 39433a e5e0d7 2e343e",

@@ -1,4 +1,4 @@
-"""Parts that every scene uses: the style, panels that repaint only when they changed, buttons, tooltips, questions."""
+"""Parts that all scenes use: style, panels that are only repainted after changes, buttons, tooltips, questions."""
 
 from collections.abc import Hashable, Sequence
 from typing import Generic, NamedTuple, TypeVar
@@ -15,7 +15,7 @@ State = TypeVar("State", bound=Hashable)
 
 
 class Style(NamedTuple):
-    """What drawing needs to know everywhere: ``unit`` is the height of body text in pixels."""
+    """Theme and sizes for drawing; ``unit``: height of body text in pixels."""
 
     theme: Theme
     text: Text
@@ -31,7 +31,7 @@ class Style(NamedTuple):
 
 
 class Panel(Generic[State]):
-    """A rectangle of the window that is painted again only when its ``state``, what it shows, has changed."""
+    """A rectangle of the window that shows ``state`` and is painted again only when this has changed."""
 
     def __init__(self, state: State) -> None:
         self.rect = Rect(0, 0, 0, 0)
@@ -39,11 +39,11 @@ class Panel(Generic[State]):
         self._shown: Hashable = None
 
     def forget(self) -> None:
-        """The window was drawn over."""
+        """Makes the next ``draw`` paint the panel, because the window was painted over."""
         self._shown = None
 
     def draw(self, surface: pygame.Surface, style: Style) -> list[Rect]:
-        """Paints the panel if need be; returns the parts of the window that changed."""
+        """Paints the panel if necessary; returns the parts of the window that changed."""
         key = (self.rect, self.state, style.theme.name, style.unit)
         if key == self._shown or self.rect.w <= 0 or self.rect.h <= 0:
             return []
@@ -60,7 +60,7 @@ class Panel(Generic[State]):
 
 
 class Button(NamedTuple):
-    """A button of a toolbar or a question, with a picture or a label; ``name``: the caller's key for what it does."""
+    """A button of a toolbar or a question, with an icon or a label; ``name``: identifies it for the caller."""
 
     name: str
     tip: str = ""
@@ -74,7 +74,7 @@ ButtonsState = tuple[tuple[Button, ...], str | None, str | None]
 
 
 class Buttons(Panel[ButtonsState]):
-    """Buttons in rows, as many in a row as fit."""
+    """A panel of buttons: those with icons in rows of equal length as far as they fit, those with labels in one row."""
 
     def __init__(self, size_units: float = 2.2) -> None:
         super().__init__(((), None, None))
@@ -91,7 +91,7 @@ class Buttons(Panel[ButtonsState]):
         per_row = max(1, (self.rect.w + gap) // (size + gap))
         count = len(self.buttons)
         if count > per_row:
-            per_row = (count + 1) // 2  # two even rows; buttons shrink where need be
+            per_row = (count + 1) // 2  # two rows of equal length; buttons shrink if necessary
         width = min(size * 8 // 5, (self.rect.w - gap * (per_row - 1)) // max(1, per_row))
         places = []
         for index, button in enumerate(self.buttons):
@@ -125,7 +125,7 @@ class Buttons(Panel[ButtonsState]):
 def paint_button(
     surface: pygame.Surface, rect: Rect, button: Button, style: Style, hovered: bool = False, focused: bool = False
 ) -> None:
-    """One button; one with keyboard focus has an outline, one that is switched on a bar below its icon."""
+    """Paints a button: with an outline if it has the keyboard focus, with a bar below its icon if it is switched on."""
     theme = style.theme
     fill, ink = theme.panel, theme.text
     if not button.enabled:
@@ -146,7 +146,7 @@ def paint_button(
 
 
 def tooltip(surface: pygame.Surface, near: Rect, text: str, style: Style) -> Rect:
-    """Draws a tooltip beside a rectangle, within the window; returns its place."""
+    """Draws a tooltip near a rectangle, within the window; returns its rectangle."""
     size = max(9, round(style.unit * 0.86))
     width = min(surface.get_width() - 4 * style.gap, 24 * size)
     lines = style.text.wrap(text, size, width)
@@ -166,8 +166,8 @@ def tooltip(surface: pygame.Surface, near: Rect, text: str, style: Style) -> Rec
 
 
 class Question:
-    """A question over the scene with two or three answers; Enter takes the focused one (at first ``preselected``, or
-    the first), Escape the last."""
+    """A question over the scene with two or three answers. Enter selects the focused one (at first ``preselected``, by
+    default the first), Escape the last."""
 
     def __init__(self, text: str, answers: Sequence[tuple[str, str]], preselected: str = "") -> None:
         self.text = text
@@ -177,7 +177,7 @@ class Question:
         self.rect = Rect(0, 0, 0, 0)
 
     def place(self, window: Rect, style: Style) -> list[str]:
-        """Lays the question out in the middle of the window; returns its text in lines."""
+        """Lays out the question in the middle of the window; returns the lines of its text."""
         width = min(window.w - 4 * style.gap, 26 * style.unit)
         lines = style.text.wrap(self.text, style.unit, width - 4 * style.gap)
         button = round(2.2 * style.unit)
@@ -208,7 +208,7 @@ class Question:
         return button.name if button else None
 
     def key(self, name: str) -> str | None:
-        """The answer that a key gives: Enter, Escape, or a move of the focus (None)."""
+        """The name of the answer that a key selects; None if it moves the focus or does nothing."""
         if name in ("return", "space"):
             return self.buttons.focused
         if name == "escape":
