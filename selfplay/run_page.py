@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 
 from rich.console import Group, RenderableType
 from rich.live import Live
@@ -40,11 +41,20 @@ def status_command(request: StatusRequest, quiet: bool) -> StatusFigures:
         if not (request.watch or request.prometheus):
             console.print(_page(figures))
             return figures
-        with Live(_page(figures), console=console, auto_refresh=False) as live:
-            while True:
-                time.sleep(_WATCH_S)
-                if request.watch:
-                    live.update(_page(read()), refresh=True)
+        show = _display(console, closing)
+        show(_page(figures))
+        while True:
+            time.sleep(_WATCH_S)
+            if request.watch:
+                show(_page(read()))
+
+
+def _display(console: Console, closing: ExitStack) -> Callable[[RenderableType], object]:
+    """What shows a page: in place of the last one in a terminal, below it in a pipe or file."""
+    if not console.is_terminal:
+        return console.print
+    live = closing.enter_context(Live(console=console, auto_refresh=False))
+    return partial(live.update, refresh=True)
 
 
 def _serve_metrics(read: Callable[[], StatusFigures], port: int) -> Callable[[], None]:

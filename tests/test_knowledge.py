@@ -8,6 +8,7 @@ import torch
 from player_of import player_of
 
 from engine.board import Board
+from engine.outcomes import WIN
 from engine.players.base import PlayerSpecError
 from engine.players.search_player import SearchPlayer
 from engine.players.spec import NetworkSpec, OracleName, one_of, parse_network
@@ -120,7 +121,7 @@ def test_each_oracle_is_what_it_says():
     assert leaf_oracle(SearchConfig(oracle="off")) is None
     tables = leaf_oracle(SearchConfig(oracle="tablebase"))
     assert tables is shared_tablebase()
-    assert shared_tablebase().judge(position)[0].tolist() == [1]
+    assert shared_tablebase().judge(position)[0].tolist() == [WIN]
 
 
 @pytest.mark.parametrize("oracle", ["off", "tablebase"])

@@ -147,14 +147,13 @@ def test_the_page_is_shown_again_and_again(tmp_path: Path) -> None:
     with subprocess.Popen(
         crownhead_program("status", run.path, "--watch"), cwd=ROOT, stdout=subprocess.PIPE, text=True
     ) as watching:
-        time.sleep(3)
+        assert watching.stdout is not None
+        assert next(line for line in watching.stdout if "games" in line)
         with run.log_path.open("a") as log:
             log.write(json.dumps({**play(1020, 0, "a", 20), "total_games": 1234}) + "\n")
-        time.sleep(4)
+        assert next(line for line in watching.stdout if "1,234 games" in line)
         watching.send_signal(signal.SIGINT)
-        shown = watching.communicate()[0]
     assert watching.returncode == 130
-    assert "1,234 games" in shown
 
 
 @pytest.mark.slow
