@@ -359,17 +359,17 @@ def search_with(state, budget, judge, rate, knowledge):
     search = state.search[0]
     limit = search.nodes + budget
     ply = np.int64(search.ply)
-    if ply == 0 and state.frames[0].tried == 0 and _is_rated(state, 0):
-        rate(state, 0, knowledge)
+    just_opened = state.frames[ply].tried == 0
     while search.nodes < limit:
+        if just_opened and _is_rated(state, ply):
+            rate(state, ply, knowledge)
+        just_opened = False
         if search.again or _next_move(state, ply) >= 0:
             search.nodes += 1
             _make(state, ply)
             opened = _open(state, ply + 1)
             if opened == _OPEN:
-                ply, search.again = ply + 1, False
-                if _is_rated(state, ply):
-                    rate(state, ply, knowledge)
+                ply, search.again, just_opened = ply + 1, False, True
                 continue
             if opened == _LEAF:
                 now = search.root + ply + 1
