@@ -30,7 +30,6 @@ FAST_FILES = {
     "test_pdn_writing",
     "test_replay",
     "test_retired",
-    "test_rules",
     "test_russian",
     "test_sealed",
     "test_search",
