@@ -82,7 +82,7 @@ def main() -> int:
         print(f"Setting up failed: {' '.join(map(str, error.cmd))}", file=sys.stderr)
         return 1
     except FileNotFoundError:
-        print(f"{command!r} is not among the installed commands: crownhead, {', '.join(EXTRAS)}", file=sys.stderr)
+        print(f"{command!r} is not a command: use crownhead, docs, {', '.join(TOOLS)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130

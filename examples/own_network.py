@@ -55,9 +55,8 @@ register_family(DenseConfig, DenseNetwork, {"dense128": DenseConfig(), "dense256
 
 def played() -> Samples:
     """Samples of a few games, played without a network."""
-    config = SelfPlayConfig(games_in_lockstep=16, max_plies=80)
-    games, _ = Actor(config, SearchConfig(num_simulations=16), UniformEvaluator(), seed=1).play(500)
-    return joined([game.samples for game in games])
+    config, search = SelfPlayConfig(games_in_lockstep=16, max_plies=80), SearchConfig(num_simulations=16)
+    return joined([game.samples for game in Actor(config, search, UniformEvaluator(), seed=1).play(500)[0]])
 
 
 def main() -> None:
@@ -65,12 +64,12 @@ def main() -> None:
     parser.add_argument("shards", type=Path, nargs="?", help="folder of recorded shards")
     parser.add_argument("--steps", type=int, default=60)
     options = parser.parse_args()
-    shards = sorted(options.shards.glob("*.shard")) if options.shards else []
+    shards = (sorted(options.shards.glob("*.shard")) or parser.error("no shards there")) if options.shards else []
     samples = joined([read_shard(path).samples for path in shards]) if shards else played()
     rng, trainer = np.random.default_rng(1), Trainer(make_network(NETWORKS["dense128"]), TrainerConfig(warmup_steps=10))
     for _ in range(options.steps):
-        batch = samples.take(rng.integers(0, len(samples), 256))
-        figures = trainer.step(to_training_batch(batch, search_value_weight=0.5))
+        batch = to_training_batch(samples.take(rng.integers(0, len(samples), 256)), search_value_weight=0.5)
+        figures = trainer.step(batch)
     print(f"after {trainer.steps} steps: policy {figures['policy_loss']:.3f}, wdl {figures['wdl_loss']:.3f} nats")
     player = SearchPlayer("dense", make_evaluator(trainer.ema_network), SearchConfig(num_simulations=100))
     print(len(samples), "samples; first move:", Board().pdn(player.choose([Board()])[0]))

@@ -67,7 +67,7 @@ def annotate_command(
         "annotated": judged,
         "unread": unread,
     }
-    if not quiet:
+    if judged and not quiet:
         _print(figures)
     if unread:
         raise PartlyReadError(f"games left out of {games}: {len(unread)}; the first: {unread[0]}", figures)

@@ -364,10 +364,10 @@ def start_pygame() -> None:
         with quiet_libraries():
             pygame.display.init()
     except pygame.error as error:
-        raise WindowError(f"no display to open a window on: {_what_is_missing()} ({error})") from None
+        raise WindowError(f"{_NO_DISPLAY}: {_what_is_missing()} ({error})") from None
     if not os.environ.get("SDL_VIDEODRIVER") and pygame.display.get_driver() in _INVISIBLE:
         pygame.display.quit()
-        raise WindowError(f"no display to open a window on: {_what_is_missing()}")
+        raise WindowError(f"{_NO_DISPLAY}: {_what_is_missing()}")
     driver = os.environ.get("SDL_AUDIODRIVER")
     os.environ["SDL_AUDIODRIVER"] = "dummy"  # ``Sounds`` opens the audio device itself and reports if there is none
     pygame.init()  # pygame-menu needs the rest of pygame initialised
@@ -378,6 +378,9 @@ def start_pygame() -> None:
         del os.environ["SDL_AUDIODRIVER"]
     else:
         os.environ["SDL_AUDIODRIVER"] = driver
+
+
+_NO_DISPLAY = "no display to open a window on (crownhead play --text needs none)"
 
 
 def _what_is_missing() -> str:

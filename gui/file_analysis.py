@@ -128,6 +128,8 @@ class FileAnalysis:
     ) -> bool:
         """Judges the remaining games and writes the copy; returns False if it was stopped before the end.
 
+        There is no copy if no game could be read.
+
         Args:
             player, known: see ``GameReview``.
             stopped: called often; True ends the analysis, without the game that is being judged.
@@ -147,8 +149,9 @@ class FileAnalysis:
                 with journal:
                     journal.execute("INSERT INTO games VALUES (?, ?, ?, ?, ?)", row)
                 tell(self.progress)
-            self._check_place()
-            atomic_write(self.out, lambda file: _write(journal, file))
+            if journal.execute("SELECT 1 FROM games WHERE pdn IS NOT NULL").fetchone():
+                self._check_place()
+                atomic_write(self.out, lambda file: _write(journal, file))
             self.result = self._result(journal)
         self.journal.unlink(missing_ok=True)
         return True

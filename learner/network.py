@@ -6,7 +6,7 @@ Families of one's own are made known by ``register_family``; nothing that is rea
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from pydantic import BeforeValidator, Discriminator, SerializeAsAny, Tag, ValidationError
 from pydantic_core import PydanticCustomError
@@ -74,14 +74,17 @@ def register_family(
         sizes: configurations by names that ``--set network=NAME`` knows.
 
     Raises:
-        NetworkError: ``family`` has no default, or another class has that name.
+        NetworkError: ``family`` has no default, or another type than its name; or a name is taken already.
     """
     name = config.model_fields["family"].default
-    if not isinstance(name, str):
-        raise NetworkError(f"{config.__name__}: give family a default, the family's name")
+    if not isinstance(name, str) or get_args(config.model_fields["family"].annotation) not in ((), (name,)):
+        raise NetworkError(f"{config.__name__}: give family one name, also as its default: family: Literal['x'] = 'x'")
     known = _FAMILIES.get(name)
     if known is not None and known[0].__qualname__ != config.__qualname__:  # else a cell of a notebook, run again
         raise NetworkError(f"a family of networks is called {name!r} already: {known[0].__qualname__}")
+    for size in sizes or {}:
+        if size in NETWORKS and NETWORKS[size].family != name:
+            raise NetworkError(f"a network of the family {NETWORKS[size].family!r} is called {size!r} already")
     _FAMILIES[name] = config, network
     NETWORKS.update(sizes or {})
 

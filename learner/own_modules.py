@@ -26,7 +26,7 @@ def import_modules() -> None:
     """Imports the modules that the user has named in ``MODULES_VARIABLE``.
 
     Raises:
-        NetworkError: there is no such module.
+        NetworkError: there is no such module, or it is not valid Python.
     """
     for module in filter(None, os.environ.get(MODULES_VARIABLE, "").split(os.pathsep)):
         (_import_file if module.endswith(".py") else _import)(module)
@@ -50,3 +50,5 @@ def _import(name: str) -> ModuleType:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise  # the module is there, and lacks another one
         raise NetworkError(f"no module {name!r} to import: name an installed one, or a file *.py") from error
+    except SyntaxError as error:
+        raise NetworkError(f"{error.filename}, line {error.lineno}: {error.msg}") from error

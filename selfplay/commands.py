@@ -150,6 +150,8 @@ def _begun(request: TrainRequest) -> tuple[RunFolder, RunConfig]:
 def _print_training(figures: TrainFigures, best: Path) -> None:
     console = Console()
     console.print(f"Best network: {best} ({figures['promotions']} promotions)")
+    if figures["iterations"] == 0:
+        console.print("The time was too short for a candidate (compiling counts): continue with --resume --minutes 5")
     if missing := missing_packages(("matplotlib", "tensorboard")):
         console.print(
             f"No picture or curves without {', '.join(missing)}: pip install 'crownhead[report]'", markup=False

@@ -72,7 +72,7 @@ class RunFolder:
         """Makes a new run; raises ``RunError`` if the folder has one already, or ``StorageError``."""
         folder = RunFolder(path)
         if folder.config_path.exists():
-            raise RunError(f"{path} holds a run already: continue it with --resume, or choose another --run")
+            raise RunError(f"{path} holds a run already: continue it with --resume, choose another --run, or delete it")
         if any(folder.checkpoints.glob("*")) or any(folder.shards.glob("*")):
             raise RunError(f"{path} holds the games or networks of a run without its config.json: choose another --run")
         for part in (folder.path, folder.shards, folder.checkpoints):

@@ -259,7 +259,7 @@ class LockstepSearch:
         """Evaluates the waiting leaves and backs their values up; returns their number.
 
         Raises:
-            ValueError: the evaluator's answer has a wrong shape.
+            ValueError: see ``back_up``.
         """
         n, self._num_waiting = self._num_waiting, 0
         if n:
@@ -275,12 +275,14 @@ class LockstepSearch:
             wdl_logits: float32 [n, 3].
 
         Raises:
-            ValueError: an array has another shape.
+            ValueError: an array has another shape, or a win/draw/loss logit is not finite.
         """
         shape = (n, NUM_POLICY) if policy_logits is None else policy_logits.shape
         if shape != (n, NUM_POLICY) or wdl_logits.shape != (n, 3):
             shapes = f"{shape} and {wdl_logits.shape}, not ({n}, {NUM_POLICY}) and ({n}, 3)"
             raise ValueError(f"the evaluator answered {n} positions with arrays of shapes {shapes}")
+        if not np.isfinite(wdl_logits).all():
+            raise ValueError("the evaluator answered with win/draw/loss logits that are not finite numbers")
         if policy_logits is not None:
             self._state.policy[:n] = policy_logits
         self._state.wdl[:n] = wdl_logits

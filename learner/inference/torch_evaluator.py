@@ -161,6 +161,8 @@ class TorchEvaluator(NetworkEvaluator):
             self._input.numpy()[:n] = words
             outputs = self._outputs(self._input[:size])[:n]
         both = outputs.numpy()
+        if both.shape != (n, NUM_POLICY + 3):
+            raise ValueError(f"the network answers with {both.shape[1]} numbers, not {NUM_POLICY} policy logits and 3")
         policy_logits[:], wdl_logits[:] = both[:, :NUM_POLICY], both[:, NUM_POLICY:]
 
     def _outputs(self, positions: Tensor) -> Tensor:
