@@ -142,6 +142,14 @@ def test_games_that_cannot_be_read_are_left_out_and_said(games: Path, capsys: py
     assert capsys.readouterr().out == ""
 
 
+def test_of_what_is_no_game_there_is_no_copy(tmp_path: Path) -> None:
+    text = tmp_path / "README.md"
+    text.write_text("# Words\n\n1. 11-15 nonsense *\n")
+    with pytest.raises(PartlyReadError, match="games left out"):
+        annotate_command(text, None, 0.05, Opponents(), True)
+    assert list(tmp_path.iterdir()) == [text]
+
+
 def test_it_runs_beside_the_window_and_can_be_stopped(games: Path, until: Callable[..., None]) -> None:
     games.write_text(QUIET * 50)
     annotator = Annotator(Opponents(), games, games.with_name("out.pdn"), 0.05)

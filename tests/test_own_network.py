@@ -133,12 +133,27 @@ def test_a_name_is_taken_once() -> None:
     class Nameless(FamilyConfig):
         pass
 
+    class Mistyped(FamilyConfig):
+        family: Literal["thick"] = "slim"  # type: ignore[assignment]
+
     with pytest.raises(NetworkError, match="called 'wide' already: WideConfig"):
         register_family(WideConfig2, ThinNetwork)
-    with pytest.raises(NetworkError, match="Nameless: give family a default"):
+    with pytest.raises(NetworkError, match="Nameless: give family one name"):
         register_family(Nameless, ThinNetwork)
+    with pytest.raises(NetworkError, match="'residual' is called 'tiny' already"):
+        register_family(ThinConfig, ThinNetwork, {"tiny": ThinConfig()})
+    with pytest.raises(NetworkError, match="give family one name"):
+        register_family(Mistyped, ThinNetwork)
     register_family(ThinConfig, ThinNetwork)  # the same again
     assert make_network(NETWORKS["wide32"]).config.family == "wide"
+
+
+def test_a_module_that_is_no_python_is_told_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "unfinished.py").write_text("x = 1\ndef f(:\n")
+    monkeypatch.setenv("CROWNHEAD_IMPORT", str(tmp_path / "unfinished.py"))
+    monkeypatch.setattr("sys.path", sys.path.copy())
+    with pytest.raises(NetworkError, match=r"unfinished\.py, line 2: "):
+        import_modules()
 
 
 def test_modules_are_imported_when_a_family_is_met(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

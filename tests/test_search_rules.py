@@ -285,6 +285,15 @@ def test_start_and_play_say_what_is_wrong() -> None:
     with pytest.raises(ValueError, match=r"shapes \(0, 128\) and \(0, 3\), not \(1, 128\) and \(1, 3\)"):
         search.run(Short())
 
+    class Unlearnt(HashEvaluator):
+        def evaluate(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            policy, wdl = super().evaluate(positions)
+            return policy, wdl * np.nan
+
+    search.start(1)
+    with pytest.raises(ValueError, match="not finite"):
+        search.run(Unlearnt())
+
 
 def test_a_new_position_ends_the_search() -> None:
     search = started(SearchConfig(), [Board(), Board(), Board()])
