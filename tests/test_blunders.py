@@ -134,7 +134,7 @@ def test_a_misprinted_move_costs_one_game(games: Path, capsys: pytest.CaptureFix
 def test_what_cannot_be_counted_is_said(tmp_path: Path) -> None:
     with pytest.raises(RequestError, match="name a PLAYER, or recorded games"):
         count()
-    with pytest.raises(RequestError, match="up to 6 pieces are drawn"):
+    with pytest.raises(RequestError, match="up to 6 pieces"):
         count("random", pieces=7)
     with pytest.raises(MissingTableError, match="tablebase build --pieces 6"):
         count("random", pieces=6)

@@ -44,7 +44,7 @@ def test_external_engines() -> None:
     for text in ("hub:", "hub:  ", "hub:engine 'unclosed"):
         with pytest.raises(PlayerSpecError, match="is no player"):
             spec_of(text)
-    with pytest.raises(OpponentError, match="cannot be played against"):
+    with pytest.raises(OpponentError, match="cannot be an opponent at the board"):
         spec_of("tablebase")
 
 

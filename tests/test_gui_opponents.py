@@ -167,7 +167,7 @@ def test_other_opponents_come_from_outside() -> None:
     opponents.make(OpponentSpec())
     opponents.make(EXTERNAL)
     assert asked == [OpponentSpec(), EXTERNAL]
-    with pytest.raises(PlayerError, match="external engine: no such opponent"):
+    with pytest.raises(PlayerError, match="external engine: not available here"):
         Opponents(network=factory).make(EXTERNAL)
 
 

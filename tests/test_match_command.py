@@ -433,8 +433,8 @@ def test_a_clock_reaches_an_external_engine(monkeypatch: pytest.MonkeyPatch, tmp
 @pytest.mark.parametrize(
     ("script", "words"),
     [
-        ("", "left before it was ready"),
-        ("print('hub'); input(); print('wait', flush=True)", "left before it was ready"),
+        ("", "closed its output before it was ready"),
+        ("print('hub'); input(); print('wait', flush=True)", "closed its output before it was ready"),
     ],
 )
 def test_a_program_that_never_gets_ready_is_refused_before_any_game(tmp_path: Path, script: str, words: str) -> None:

@@ -170,7 +170,7 @@ def test_a_file_under_another_name_is_refused(
     copies: dict[str, tuple[Path, bytes]], tmp_path: Path, name: str, other: str
 ) -> None:
     (tmp_path / other).write_bytes(copies[name][1])
-    assert ", but not its name" in refused(tmp_path / other, checked=False)
+    assert ", which its name is not" in refused(tmp_path / other, checked=False)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

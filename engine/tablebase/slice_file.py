@@ -151,7 +151,7 @@ class SliceFile:
             except ValueError as error:
                 raise self._error("is damaged: its header names no slice") from error
             if self.pair != self.pair.pair or self.path.name != file_name(self.pair, self.header.kind):
-                raise self._error(f"has slice {self.header.slice} ({self.header.kind}), but not its name")
+                raise self._error(f"holds slice {self.header.slice} ({self.header.kind}), which its name is not")
             self._read_index(size)
             if checked:
                 self.check()
