@@ -212,7 +212,7 @@ def test_damaged_files_are_named(run_copy: Path) -> None:
     assert_refused(refused, trainer.name, f"--init {weights.parent}")
     trainer.write_bytes(sound)
     (weights.parent / "checkpoint.json").rename(run / "away")
-    assert_refused(crownhead_here("match", weights.parent, "random"), "checkpoint.json is missing")
+    assert_refused(crownhead_here("match", weights.parent, "random"), "incomplete checkpoint without checkpoint.json")
     (run / "away").rename(weights.parent / "checkpoint.json")
     state = run / "state.json"
     state.write_text(state.read_text().replace('"iteration": 2', '"iteration": 3'))
