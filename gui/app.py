@@ -53,6 +53,7 @@ _BUSY_WAIT_MS = 33  # longest wait for events while a search runs
 _IDLE_WAIT_MS = 100  # longest wait for events otherwise, for clocks and tooltips
 TITLE = "Crownhead"
 _INVISIBLE = ("offscreen", "dummy")  # video drivers that SDL uses if there is no screen
+_NO_DISPLAY = "no display to open a window on (crownhead play --text needs none)"
 _ICON = 64  # pixels
 _FRAME = (8, 64)  # pixels of a screen that a window's frame and a desktop's panel may take
 _COMMON_SCREEN = 1080  # pixels in height; on a finer screen the first window is larger
@@ -378,9 +379,6 @@ def start_pygame() -> None:
         del os.environ["SDL_AUDIODRIVER"]
     else:
         os.environ["SDL_AUDIODRIVER"] = driver
-
-
-_NO_DISPLAY = "no display to open a window on (crownhead play --text needs none)"
 
 
 def _what_is_missing() -> str:

@@ -99,7 +99,7 @@ class RayStarter:
             _LOG.warning("no CPU of the cluster is free: games begin when one is; a training also takes them all")
             self._warn_at = time.monotonic() + 10 * _PLACE_S
 
-    def start(self) -> Any:
+    def start_actor(self) -> Any:
         """Asks Ray for a new process, which starts when a CPU is free."""
         return self._worker_class.remote()
 
@@ -112,7 +112,7 @@ class _RayWorker(MatchWorker):
         self.answers: Any = None
 
     def _begin(self) -> None:
-        self._actor = self._starter.start()
+        self._actor = self._starter.start_actor()
         self._greeting, self._ready = self._actor.here.remote(), False
 
     def is_ready(self) -> bool:
