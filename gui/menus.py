@@ -104,6 +104,11 @@ class MenuScene(Scene):
         """Requests that the widgets are made again, because something they depend on has changed."""
         self._rebuild = True
 
+    @property
+    def typing(self) -> bool:
+        """Whether a text field is selected; making the widgets again would lose its text."""
+        return isinstance(self.menu.get_selected_widget(), pygame_menu.widgets.TextInput)
+
     def leave(self) -> None:
         """Goes back to the scene that opened the menu: for Escape and the last button."""
         self.app.go.back()

@@ -153,6 +153,24 @@ def test_two_players_play_it_to_the_end(app: App, monkeypatch: pytest.MonkeyPatc
     assert isinstance(app.go.scene, MatchPage) == table
 
 
+def test_a_path_that_is_typed_outlives_the_end_of_a_game(app: App, series: MatchSeries) -> None:
+    end(app, series, Color.WHITE, 0.0)
+    app.go.open("match")
+    page = app.go.scene
+    assert isinstance(page, MatchPage)
+    app.frame()
+    (field,) = (widget for widget in page.menu.get_widgets() if "Save" in widget.get_title())
+    page.menu.select_widget(field)
+    field.set_value("/tmp/typed.pdn")
+    app.controller.session.resign(Color.BLACK)
+    app.frame()
+    assert len(series.played) == 2
+    assert field in page.menu.get_widgets()
+    page.menu.select_widget(page.menu.get_widgets()[1])
+    app.frame()
+    assert field not in page.menu.get_widgets()
+
+
 def test_the_page_begins_stops_and_ends_a_match(app: App) -> None:
     app.go.open("match")
     page = app.go.scene
@@ -166,7 +184,7 @@ def test_the_page_begins_stops_and_ends_a_match(app: App) -> None:
     assert "game 1 of 10" in app.go.game.status.state.detail
     app.go.open("match")
     titles = [widget.get_title() for widget in app.go.scene.menu.get_widgets()]  # type: ignore[attr-defined]
-    assert titles[:2] == ["Watch", "Stop after this game"]
+    assert titles[1:3] == ["Watch", "Stop after this game"]
     end(app, series, Color.WHITE, 0.0)
     app.go.scene._end()  # type: ignore[attr-defined]
     assert series.over

@@ -18,14 +18,14 @@ _MOST_ROWS = 200  # most games shown
 
 
 class MatchPage(MenuScene):
-    """Shows the match being played, with its board, or the settings of the next one."""
+    """Shows the match being played, which goes on meanwhile, or the settings of the next one."""
 
-    title, board = "Match", True
+    title = "Match"
 
     def __init__(self, app: "App") -> None:
         super().__init__(app)
         self._games, self._openings = 10, "ballots"
-        self._shown: tuple[int, int] | None = None  # games played, and moves of the one at the board
+        self._shown = 0  # games played when the table was filled
 
     def poll(self) -> None:
         """The game at the board goes on, and after it the next one."""
@@ -35,15 +35,13 @@ class MatchPage(MenuScene):
         controller.enter()
         controller.tick()
         series.follow(controller, time.monotonic())
-        shown = (len(series.played), controller.session.ply)
-        if shown != self._shown:
-            if self._shown is not None and shown[0] != self._shown[0]:
-                self.rebuild()
-            self._shown, self._stale = shown, True
+        if len(series.played) != self._shown and not self.typing:
+            self.rebuild()
 
     def fill(self) -> None:
         app, series = self.app, self.app.series
-        if series is not None and series.played:
+        self._shown = 0 if series is None else len(series.played)
+        if series is not None:  # from the beginning, so that the selected button keeps its place
             self.menu.add.label(series.summary())
         if series is not None and not series.over:
             self._under_way(series)
@@ -60,7 +58,7 @@ class MatchPage(MenuScene):
     def _under_way(self, series: MatchSeries) -> None:
         playing = series.at_board(self.app.controller) and not series.stopped
         if playing:
-            self.button("Watch", self.app.go.to_game, "The whole window for the board")
+            self.button("Watch", self.app.go.to_game, "The games at the board")
             self.button("Stop after this game", partial(self._stop, series), "The games played by then are kept")
         else:
             meaning = "Another game that was begun at the board meanwhile is kept"
