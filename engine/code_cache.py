@@ -1,4 +1,4 @@
-"""A place for compiled code where nothing can be written beside the source or into the user's cache."""
+"""Where Numba keeps compiled code, and until when."""
 
 import atexit
 import os
@@ -9,7 +9,9 @@ from pathlib import Path
 
 import platformdirs
 
-VARIABLE = "NUMBA_CACHE_DIR"  # Numba reads it, in the processes that this one starts, too
+# Numba reads these, in the processes that this one starts, too.
+VARIABLE = "NUMBA_CACHE_DIR"
+LOCATORS_VARIABLE = "NUMBA_CACHE_LOCATOR_CLASSES"
 
 
 def provide_code_cache(source: Path = Path(__file__).parent) -> None:
@@ -26,6 +28,19 @@ def provide_code_cache(source: Path = Path(__file__).parent) -> None:
     os.environ[VARIABLE] = folder
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     print(f"crownhead: cannot write to {source} or to your cache: code is compiled anew each time", file=sys.stderr)
+
+
+def check_sources() -> None:
+    """Has Numba compile anew what was compiled from sources that have changed; see ``code_locators``."""
+    ours = [f"{__package__}.code_locators.{place}" for place in ("Provided", "InTree", "UserWide")]
+    os.environ.setdefault(LOCATORS_VARIABLE, ",".join([*ours, "IPythonCacheLocator", "ZipCacheLocator"]))
+    if "numba" in sys.modules:  # it has read the environment already
+        sys.modules["numba"].config.CACHE_LOCATOR_CLASSES = os.environ[LOCATORS_VARIABLE]
+
+
+def foreign_environment() -> dict[str, str]:
+    """The environment for programs that are not part of this one, whose Numba would not find our classes."""
+    return {name: value for name, value in os.environ.items() if name != LOCATORS_VARIABLE}
 
 
 def part_code_cache(game: str, source: Path = Path(__file__).parent) -> None:

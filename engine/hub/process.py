@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import IO
 
+from ..code_cache import foreign_environment
 from .messages import MAX_LINE
 
 _WAITING_LINES = 256  # lines that are read in advance; then the program has to wait
@@ -32,7 +33,9 @@ class LineProcess:
     def __init__(self, argv: Sequence[str]) -> None:
         pipe = subprocess.PIPE
         # Its own process session: processes that it starts can be ended with it, and Ctrl-C reaches only us.
-        self._process = subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
+        self._process = subprocess.Popen(
+            argv, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True, env=foreign_environment()
+        )
         self._incoming: queue.Queue[str | None] = queue.Queue(_WAITING_LINES)  # None marks the end
         self._outgoing: queue.SimpleQueue[str | None] = queue.SimpleQueue()  # None marks the end
         self._errors: deque[str] = deque(maxlen=_LAST_WORDS)
