@@ -17,6 +17,8 @@ from typing import Any
 from numba.core.caching import InTreeCacheLocator, UserProvidedCacheLocator, UserWideCacheLocator
 
 _ROOT = os.path.realpath(f"{__file__}/../..")  # of absolute imports within this program
+_PACKAGES = {"engine", "learner", "selfplay", "gui", "papers"}
+_INSTALLED = {"site-packages", "dist-packages"}
 _FROM = r"^[ \t]*from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]*(\([^)]*\)|[^\n]*)"
 _IMPORT = r"^[ \t]*import[ \t]+([^\n]*)"
 _IMPORTS = re.compile(f"{_FROM}|{_IMPORT}", re.MULTILINE)
@@ -35,18 +37,23 @@ def imported_files(file: str) -> frozenset[str]:
 def _imports(file: str) -> Iterator[str]:
     """Paths, without a suffix, of what may be a module or a package."""
     folder = os.path.dirname(file)
-    for dots, module, names, plain in _IMPORTS.findall(Path(file).read_text(encoding="utf-8")):
-        for place in {folder + "/.." * (len(dots) - 1)} if dots else {_ROOT, _above_packages(folder)}:
-            above = f"{place}/{module.replace('.', '/')}"
-            yield above
-            for name in _NAME.findall(plain or names):
-                yield f"{above}/{name.replace('.', '/')}"
+    for dots, module, names, plain in _IMPORTS.findall(Path(file).read_text(encoding="utf-8", errors="replace")):
+        for name in ("", *_NAME.findall(plain or names)):
+            dotted = f"{module}.{name}".strip(".")
+            places = (folder + "/.." * (len(dots) - 1),) if dots else _places(folder, dotted.partition(".")[0])
+            for place in places:
+                yield f"{place}/{dotted.replace('.', '/')}"
 
 
 @cache
-def _above_packages(folder: str) -> str:
-    """The folder that absolute imports of files in ``folder`` start from: the first one that is no package."""
-    return _above_packages(os.path.dirname(folder)) if os.path.isfile(f"{folder}/__init__.py") else folder
+def _places(folder: str, package: str) -> tuple[str, ...]:
+    """Folders that an absolute import of a package by a file in ``folder`` may mean; none for installed libraries."""
+    top = folder
+    while os.path.isfile(f"{top}/__init__.py"):
+        top = os.path.dirname(top)
+    ours = (_ROOT,) if package in _PACKAGES else ()
+    foreign = os.path.basename(top) in _INSTALLED and folder[len(top) + 1 :].partition("/")[0] != package
+    return ours if foreign else (*ours, top)
 
 
 @cache
@@ -56,15 +63,20 @@ def _module(path: str) -> str | None:
     return next((os.path.realpath(file) for file in files if os.path.isfile(file)), None)
 
 
-@cache
-def source_stamp(file: str) -> bytes:
-    """SHA-256 over a source file and all files that it imports, directly or not; constant while this process runs."""
+def source_files(file: str) -> set[str]:
+    """A source file and all files that it imports, directly or not."""
     found, waiting = {file}, [file]
     while waiting:
         new = imported_files(waiting.pop()) - found
         found |= new
         waiting += new
-    return hashlib.sha256(b"".join(sorted(map(_content, found)))).digest()
+    return found
+
+
+@cache
+def source_stamp(file: str) -> bytes:
+    """SHA-256 over the contents of ``source_files``; constant while this process runs."""
+    return hashlib.sha256(b"".join(sorted(map(_content, source_files(file))))).digest()
 
 
 @cache

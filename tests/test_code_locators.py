@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.code_cache import LOCATORS_VARIABLE
-from engine.code_locators import imported_files, source_stamp
+from engine.code_locators import imported_files, source_files, source_stamp
 from engine.hub.process import LineProcess
 
 ROOT = Path(__file__).parent.parent
@@ -80,16 +80,23 @@ def test_all_imports_are_found() -> None:
 
 
 def test_the_search_depends_on_the_rules_and_the_numbers_of_outcomes() -> None:
-    found, waiting = set(), [str(ROOT / "engine" / "search" / "kernels.py")]
-    while waiting:
-        file = waiting.pop()
-        if file not in found:
-            found.add(file)
-            waiting += imported_files(file)
+    found = source_files(str(ROOT / "engine" / "search" / "kernels.py"))
     for name in ("outcomes.py", "movegen.py", "rules/english/movegen.py", "search/tree.py"):
         assert str(ROOT / "engine" / name) in found, name
     assert str(ROOT / "engine" / "players" / "spec.py") not in found
     assert source_stamp(str(ROOT / "engine" / "outcomes.py")) != source_stamp(str(ROOT / "engine" / "game.py"))
+
+
+def test_installed_libraries_are_left_out(tmp_path: Path) -> None:
+    installed = tmp_path / "site-packages"
+    for name in ("big", "mine"):
+        (installed / name).mkdir(parents=True)
+        (installed / name / "__init__.py").write_text("")
+        (installed / name / "sizes.py").write_text("")
+    kernel = installed / "mine" / "kernel.py"
+    kernel.write_bytes(b"# \xe9\nimport big.sizes\nimport mine.sizes\nfrom engine import outcomes\n")
+    expected = {installed / "mine" / "sizes.py", ROOT / "engine" / "__init__.py", ROOT / "engine" / "outcomes.py"}
+    assert imported_files(str(kernel)) == set(map(str, expected))
 
 
 def test_other_programs_do_not_hear_of_our_classes() -> None:
