@@ -33,11 +33,11 @@ def play(request: PlayRequest) -> None:
     plan = None
     if request != PlayRequest(menu=request.menu, puzzles=request.puzzles):
         spec = spec_of(request.opponent or "champion", request.simulations, request.seconds, request.backend)
-        if spec.kind == "network":  # a bad checkpoint is reported before a window opens
+        if spec.checkpoint is not None:  # a bad checkpoint is reported before a window opens
             from learner.checkpoint import read_info
             from selfplay.players import checkpoint_folder
 
-            read_info(checkpoint_folder(spec.checkpoint or "champion"))
+            read_info(checkpoint_folder(spec.checkpoint))
         elif spec.kind == "external":
             _start_engine(spec)  # raises if there is no such program; it is started at its first move
         plan = plan_for(spec, request.side or "black", request.fen or START_FEN)

@@ -66,6 +66,7 @@ def _landings(row_step: int, column_step: int) -> int:
 
 REACH = (_landings(1, 1), _landings(1, -1), _landings(-1, -1), _landings(-1, 1))
 FAR_ROW = mask_of(range(28, 32))  # the mover's men are crowned here
+HOME_ROW = mask_of(range(4))  # the opponent's men are crowned here
 
 
 @intrinsic

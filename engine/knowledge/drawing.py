@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from ..bitboard import BIT_OF_SQUARE, FAR_ROW
+from ..bitboard import BIT_OF_SQUARE, FAR_ROW, HOME_ROW
 from ..movegen import jumpers_of
 from ..tablebase import Tablebase
-from ..tablebase.layout import HOME_ROW
 from ..tablebase.material import Material
 
 _AT_ONCE = 512  # placements drawn in one batch

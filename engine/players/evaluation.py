@@ -6,7 +6,7 @@ Scores are integers in hundredths of a man for the side to move. A position won 
 import numpy as np
 from numba import njit
 
-from ..bitboard import mask_of, popcount, turned
+from ..bitboard import HOME_ROW, mask_of, popcount, turned
 
 DRAW = 0
 WIN = 30_000
@@ -20,7 +20,6 @@ TRADE = 2  # times the material score divided by the number of pieces: the side 
 MOST_PIECES = 24
 
 _ROW_1, _ROW_2, _ROW_4 = (mask_of(s for s in range(32) if s // 4 & bit) for bit in (1, 2, 4))
-_HOME_ROW = mask_of(range(4))
 
 
 @njit(cache=True)
@@ -34,7 +33,7 @@ def _rows(men):
 @njit(cache=True)
 def _guard(men, opp_men):
     """Number of men on the home row, seen by their own side; 0 if the opponent has no men to crown."""
-    return np.int64(popcount(men & _HOME_ROW)) if opp_men != 0 else 0
+    return np.int64(popcount(men & HOME_ROW)) if opp_men != 0 else 0
 
 
 @njit(cache=True)

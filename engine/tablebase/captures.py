@@ -3,8 +3,8 @@
 import numpy as np
 from numba import njit
 
-from ..bitboard import FAR_ROW, step
-from .layout import ALL_SQUARES, HOME_ROW
+from ..bitboard import FAR_ROW, HOME_ROW, step
+from .layout import ALL_SQUARES
 
 
 @njit(cache=True)

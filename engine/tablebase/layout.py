@@ -22,6 +22,7 @@ from numba import njit
 from ..bitboard import (
     BIT_OF_SQUARE,
     FAR_ROW,
+    HOME_ROW,
     NUM_SQUARES,
     REACH,
     ROTATIONS,
@@ -38,7 +39,6 @@ FIRST_SQUARE = (0, 0, 4, 0)  # lowest square of each kind, seen by the first sid
 NUM_PLACES = (28, 32, 28, 32)
 DIRECTIONS = ((0, 1), (0, 1, 2, 3), (2, 3), (0, 1, 2, 3))
 ALL_SQUARES = 0xFFFFFFFF
-HOME_ROW = int(f"{FAR_ROW:032b}"[::-1], 2)  # row where the second side's men are crowned
 PLACES = (ALL_SQUARES ^ FAR_ROW, ALL_SQUARES, ALL_SQUARES ^ HOME_ROW, ALL_SQUARES)
 BINOMIAL = np.array([[comb(n, k) for k in range(MAX_PIECES + 1)] for n in range(NUM_SQUARES + 1)], np.int64)
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from ..bitboard import FAR_ROW, NUM_SQUARES, borrowed, turned
+from ..bitboard import FAR_ROW, HOME_ROW, NUM_SQUARES, borrowed, turned
 from ..movegen import EVERY_PATH, generate, jumpers_of, new_moves
 from .layout import code_of, locate, no_slices
 from .material import MAX_PIECES
@@ -24,7 +24,6 @@ UNLOADED, WANTED, NO_FILE = -1, -2, -3  # ``slots`` of blocks that are not in me
 KNOWN, NOT_LOADED, ABSENT = 0, 1, 2  # states of a probe; NOT_LOADED | ABSENT: below a position, both occur
 MAX_DEPTH = 4 * MAX_PIECES
 BLOCK_ROWS = (np.dtype((np.uint32, 2)), np.dtype((np.uint8, NUM_SQUARES)))  # a word in either kind of block
-_HOME_ROW = np.uint32(turned(FAR_ROW))
 _NOTHING = -10_000  # score of a position before a move has been tried
 
 
@@ -244,7 +243,7 @@ def first_impossible(positions):
     positions = borrowed(positions)
     for i in range(positions.shape[0]):
         own, opp, kings = positions[i, 0], positions[i, 1], positions[i, 2]
-        crowned = (own & np.uint32(FAR_ROW)) | (opp & _HOME_ROW)
+        crowned = (own & np.uint32(FAR_ROW)) | (opp & np.uint32(HOME_ROW))
         if own & opp != 0 or (kings & ~(own | opp)) | (crowned & ~kings) != 0 or own | opp == 0:
             return i
     return -1
