@@ -26,6 +26,7 @@ from engine.players import AlphaBetaPlayer
 from gui.move_input import MoveInput
 from gui.opponents import OpponentSpec
 from gui.preferences import Preferences
+from gui.views.geometry import game_layout
 from gui.views.theme import THEMES
 
 pytestmark = [
@@ -258,6 +259,14 @@ def most_mobile(board: Board) -> tuple[int, int]:
     return max(((start, starts.count(start)) for start in starts), key=lambda pair: pair[1])
 
 
+def can_retry(picture: np.ndarray, seen: RealWindow) -> bool:
+    """Whether the report's lower left button, "Try again", is enabled: has letters in the colour of text."""
+    layout = game_layout(seen.preferences.window_width, seen.preferences.window_height)
+    left, bottom = layout.side.x, layout.toolbar.bottom
+    button = picture[left : left + layout.side.w // 3, bottom - 20 : bottom]
+    return bool((button == THEMES["Walnut"].text).all(axis=2).any())
+
+
 def test_pictures_of_what_people_see(display: str, tmp_path: Path, pictures: Path) -> None:
     """Menu, middle game, thinking, report and endgame, with the network that comes with the program."""
     quiet = Preferences(sounds=False)
@@ -283,15 +292,12 @@ def test_pictures_of_what_people_see(display: str, tmp_path: Path, pictures: Pat
         assert not np.array_equal(seen.picture(pictures / "board_thinking.png"), plain)
         seen.keys("a", "r", "y")
         until(lambda: seen.game().result == "0-1", "the resignation")  # type: ignore[union-attr]
+        game = seen.still_picture()
         seen.keys("g")
-        before = seen.still_picture(seconds=4.0)
-
-        def chosen() -> bool:
-            """Chooses the worst move, and sees whether it is shown; the report may not have begun on a busy machine."""
-            seen.keys("Down")
-            return not np.array_equal(seen.still_picture(pictures / "board_report.png", seconds=4.0), before)
-
-        until(chosen, "the worst move, and what was better")
+        until(lambda: not np.array_equal(seen.picture(), game), "the report")
+        until(lambda: can_retry(seen.picture(), seen), "the end of the report, and a fault in it")
+        seen.keys("Down")  # chooses the worst move
+        seen.still_picture(pictures / "board_report.png")
         seen.close()
     endgame = ("--fen", "W:WK18,27,32:BK3,20", "--side", "white", "--simulations", "100")
     with window(display, tmp_path, *endgame) as seen:
