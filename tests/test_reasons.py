@@ -1,16 +1,22 @@
 """Why moves are bad: reasons of known positions, and every reason of stored games checked by a slow reference."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from endgame_oracles import board_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reason_reference import WON, forced, plies_that_show
 
 from engine.board import Board, Move
 from engine.fen import Color
+from engine.knowledge.drawing import draw_positions
+from engine.knowledge.features import features_of
+from engine.knowledge.rules import load_rules
+from engine.outcomes import DRAW, OUTCOMES
 from engine.pdn import read_games
 from engine.players import AlphaBetaPlayer
 from engine.players.evaluation import LEAST_WIN
@@ -18,11 +24,13 @@ from engine.reasons.explaining import Explainer
 from engine.reasons.fault import Fault, behind
 from engine.reasons.following import follow, until_won
 from engine.reasons.material import MaterialSearch, balance_of, shows
+from engine.reasons.quoting import RuleQuotes
 from engine.reasons.reason import Kind, Proof, Reason
 from engine.reasons.shut_in import shut_in_reason
 from engine.reasons.words import counted, ending, net_pieces, pieces_on
 from engine.tablebase import Tablebase, open_tablebase
 from engine.tablebase.folder import SHIPPED
+from engine.tablebase.material import parse_name
 from gui.game_report import GameReview
 
 GAMES = Path(__file__).with_name("data") / "weak_games.pdn"
@@ -220,6 +228,35 @@ def test_what_the_tables_say_is_said_behind_another_reason(tables: Tablebase) ->
     reason = Explainer(tables.get_wdl, NODES).explain(fault_of("B:W28,K23:B8,16,20", "16-19", "8-12"))
     assert reason is not None
     assert reason.text == "16-19 leaves the man on 19 to be taken: 23x16. By the tables a won ending becomes a loss."
+
+
+def test_rules_are_quoted_where_they_say_what_the_tables_say(tables: Tablebase) -> None:
+    """In random endings: the words quoted belong to a rule whose conditions hold and whose outcome is right."""
+    quotes, rng, quoted = RuleQuotes(), np.random.default_rng(5), set[str]()
+    for material in map(parse_name, ("1021", "2101", "0211", "1111", "0031")):
+        for value in (1, 0, -1):
+            for words in draw_positions(tables, material, value, 20, rng):
+                board = board_of(*words)
+                text = quotes.quote(board, value)
+                assert sum(quotes.quote(board, claimed) != "" for claimed in (1, 0, -1)) <= 1
+                if not text:
+                    continue
+                number, conditions, outcome = re.fullmatch(
+                    r"Rule (\d+), with Black to move: if (.*), it is a (\w+)\.", text
+                ).groups()  # type: ignore[union-attr]
+                rule = load_rules().rules[int(number) - 1]
+                assert conditions.split(", and ") == list(rule.words)
+                assert OUTCOMES[DRAW - value] == outcome == OUTCOMES[rule.outcome]
+                (holds,) = features_of(words[None])
+                assert all(bool(int(holds[at // 64]) >> at % 64 & 1) == wanted for at, wanted in rule.conditions)
+                quoted.add(outcome)
+    assert quoted == set(OUTCOMES)
+
+
+def test_no_rule_is_quoted_where_there_is_none() -> None:
+    quotes = RuleQuotes()
+    for fen in ("B:W18:B15", Board().fen(), "W:WK1,K2,K3:BK30,K31,K32"):
+        assert not any(quotes.quote(Board(fen), value) for value in (1, 0, -1))
 
 
 def test_nothing_is_claimed_of_a_move_that_is_as_good() -> None:

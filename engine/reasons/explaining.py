@@ -10,6 +10,7 @@ from .expected import expected_reason
 from .fault import Fault, behind
 from .forced import forced_reason, missed_win
 from .material import NODES, MaterialSearch
+from .quoting import RuleQuotes
 from .reason import Kind, Proof, Reason
 from .shut_in import shut_in_reason
 
@@ -34,7 +35,7 @@ class Explainer:
         depth: int = MAX_DEPTH,
         check: Callable[[], None] = lambda: None,
     ) -> None:
-        self._known = known
+        self._known, self._quotes = known, RuleQuotes()
         self._search, self._longer = (MaterialSearch(most, depth, check) for most in (nodes, _LONGER * nodes))
 
     def explain(self, fault: Fault) -> Reason | None:
@@ -44,11 +45,17 @@ class Explainer:
         change = Change(fault, self._known)
         reason = self._forced(fault, self._search) or ending_reason(fault, change) or self._forced(fault, self._longer)
         if reason is not None:
-            if reason.kind is Kind.ENDING:
-                return reason
-            return replace(reason, text=reason.text + change.text)
+            tables = "" if reason.kind is Kind.ENDING else change.text
+            return replace(reason, text=f"{reason.text}{tables}{self._rule(fault, change)}")
         of_line = opposition_reason(fault, Proof.LINE) or shut_in_reason(fault, Proof.LINE)
         return of_line or expected_reason(fault, self._search, self._known)
+
+    def _rule(self, fault: Fault, change: Change) -> str:
+        """The rule for the position after the move, if the tables' value has got worse."""
+        if not change.text or change.after is None:
+            return ""
+        quoted = self._quotes.quote(behind(fault.board, fault.move), -change.after)
+        return quoted and f" {quoted}"
 
     def _forced(self, fault: Fault, search: MaterialSearch) -> Reason | None:
         gap = gap_of(search, fault)
