@@ -202,7 +202,8 @@ def main() -> None:
         usage = getattr(error, "format_message", None)  # an error of the command line itself
         if usage is None and (not isinstance(error, EXPECTED) or os.environ.get("CROWNHEAD_DEBUG")):
             raise
-        message = f"{usage()} (see --help)" if usage else str(error)
+        advice = "write it before the command" if getattr(error, "option_name", "") == "--import" else "see --help"
+        message = f"{usage()} ({advice})" if usage else str(error)
         print(f"crownhead: {_one_line(message)}", file=sys.stderr)
         sys.exit(EXIT_BAD_INPUT)
 

@@ -5,14 +5,19 @@ sizes, and kernels in ``inference``. Configurations without a family are residua
 Families of one's own are made known by ``register_family``; nothing that is read from a file has code imported.
 """
 
+import traceback
 from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, get_args
 
+import torch
 from pydantic import BeforeValidator, Discriminator, SerializeAsAny, Tag, ValidationError
 from pydantic_core import PydanticCustomError
 
+from engine.encoding import NUM_PLANES, NUM_POLICY
+from engine.errors import one_line
+
 from . import residual, wide
-from .network_base import FamilyConfig, Network, NetworkError
+from .network_base import COLUMNS, ROWS, FamilyConfig, Network, NetworkError
 from .own_modules import import_modules
 from .residual import ResidualConfig, ResidualNetwork
 from .wide import WideConfig, WideNetwork
@@ -92,6 +97,26 @@ def register_family(
 def make_network(config: NetworkConfig) -> Network:
     """A network of random weights."""
     return _FAMILIES[config.family][1](config)
+
+
+def try_network(config: NetworkConfig) -> None:
+    """Makes a network and lets it judge two positions.
+
+    Raises:
+        NetworkError: it cannot be made, fails, or answers in other shapes; says where, in one line.
+    """
+    try:
+        network = make_network(config).eval()
+        with torch.no_grad():
+            shapes = [tuple(answer.shape) for answer in network(torch.zeros(2, NUM_PLANES, ROWS, COLUMNS))]
+    except Exception as error:  # of a family of one's own, whose code may raise anything
+        frames = traceback.extract_tb(error.__traceback__)
+        place = next((frame for frame in reversed(frames) if "site-packages" not in frame.filename), frames[-1])
+        where = f"{place.filename}, line {place.lineno}"
+        raise NetworkError(f"network {config.family}: {where}: {type(error).__name__}: {one_line(error)}") from error
+    wanted = [(2, NUM_POLICY), (2, 3)]
+    if shapes != wanted:
+        raise NetworkError(f"network {config.family}: for two positions it answers {shapes}, not {wanted}")
 
 
 def check_registered(network: Network) -> None:

@@ -24,7 +24,7 @@ Precision = Literal["auto", "float32", "bf16"]
 
 
 class NetworkError(ValueError):
-    """Weights that do not fit the network, or are not finite."""
+    """A network that cannot be made or answers in wrong shapes; weights that do not fit, or are not finite."""
 
 
 class FamilyConfig(BaseModel, frozen=True, extra="forbid"):

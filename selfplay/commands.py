@@ -14,6 +14,7 @@ from engine.players.base import search_moves
 from engine.players.search_player import SearchPlayer, thoughts_of
 from engine.players.spec import NetworkSpec
 from learner.checkpoint import load_checkpoint, save_checkpoint
+from learner.network import try_network
 from learner.report import missing_packages
 
 from .conditions import Conditions
@@ -138,6 +139,7 @@ def _begun(request: TrainRequest) -> tuple[RunFolder, RunConfig]:
         changes |= {"network": first.info.network.model_dump(), "init": first.info.digest}
     config = make_config(request.preset, settings, **changes)
     choose_device(config.device)  # raises if there is no such device, before any file is written
+    try_network(config.network)
     run = RunFolder.create(request.folder, config)
     if first is not None:
         save_checkpoint(run.checkpoint("000000"), first.network, {"steps": 0}, first.info.digest)
@@ -151,7 +153,7 @@ def _print_training(figures: TrainFigures, best: Path) -> None:
     console = Console()
     console.print(f"Best network: {best} ({figures['promotions']} promotions)")
     if figures["iterations"] == 0:
-        console.print("The time was too short for a candidate (compiling counts): continue with --resume --minutes 5")
+        console.print("The time was too short for a candidate: continue with --resume --minutes 5")
     if missing := missing_packages(("matplotlib", "tensorboard")):
         console.print(
             f"No picture or curves without {', '.join(missing)}: pip install 'crownhead[report]'", markup=False

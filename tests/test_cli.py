@@ -109,6 +109,7 @@ def test_analyse(checkpoint: Path) -> None:
         (["train", "--set", "loop.reuse=1e400"], "reuse"),
         (["train", "--set", "network=0x0"], "5x64"),
         (["nothing"], "nothing"),
+        (["perft", "1", "--import", "own.py"], "before the command"),
         (["match", "random", "nobody"], "nobody"),
         (["match", "random", "rollout:"], "rollout"),
         (["match", "random", "alphabeta:x"], "alphabeta"),

@@ -1,6 +1,7 @@
 """Families of networks that the package does not know: registered, stored, trained and played by the commands."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Literal
 
 import pytest
 import torch
+from programs import crownhead_here
 from pydantic import Field, TypeAdapter, ValidationError
 from torch import Tensor, nn
 
@@ -19,6 +21,7 @@ from learner.network import (
     ResidualNetwork,
     make_network,
     register_family,
+    try_network,
 )
 from learner.network_base import FamilyConfig, Network, NetworkError
 from learner.own_modules import import_modules, name_modules
@@ -189,6 +192,49 @@ def test_modules_are_imported_when_a_family_is_met(tmp_path: Path, monkeypatch: 
     name_modules([str(tmp_path / "lacking.py")])
     with pytest.raises(ModuleNotFoundError, match="no_such_module"):
         import_modules()
+
+
+class FaultyConfig(FamilyConfig):
+    family: Literal["faulty"] = "faulty"
+    fault: str = ""
+
+
+class FaultyNetwork(ThinNetwork):
+    """A network with the mistakes that one makes while writing one."""
+
+    def __init__(self, config: FaultyConfig) -> None:
+        super().__init__(ThinConfig())
+        self.fault = config.fault
+        if config.fault == "in the making":
+            self.policy = nn.Linear(config.untis, 128)  # type: ignore[attr-defined]
+
+    def forward(self, planes: Tensor) -> tuple[Tensor, Tensor]:
+        if self.fault == "in the forward pass":
+            return self.policy(planes.flatten(1)), self.wdl(planes)
+        policy, wdl = super().forward(planes)
+        return (policy[:, :100], wdl) if self.fault == "in its shapes" else (policy, wdl)
+
+
+register_family(FaultyConfig, FaultyNetwork)
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("in the making", "network faulty: .*test_own_network.py, line [0-9]+: AttributeError: .*untis"),
+        ("in the forward pass", "network faulty: .*test_own_network.py, line [0-9]+: RuntimeError: mat1 and mat2"),
+        ("in its shapes", r"for two positions it answers \[\(2, 100\), \(2, 3\)\], not \[\(2, 128\), \(2, 3\)\]"),
+    ],
+)
+def test_a_run_of_a_faulty_network_is_refused_and_leaves_no_folder(tmp_path: Path, fault: str, message: str) -> None:
+    done = crownhead_here(
+        "train", "--run", tmp_path / "run", "--set", f'network={{"family":"faulty","fault":"{fault}"}}'
+    )
+    assert done.returncode == 2
+    assert re.search(message, done.stderr), done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "run").exists()
+    try_network(FaultyConfig())
 
 
 @pytest.mark.slow
