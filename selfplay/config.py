@@ -66,7 +66,9 @@ class SelfPlayConfig(_Settings):
 class LoopConfig(_Settings):
     """How self-play, learning and gating take turns."""
 
-    minutes: float | None = Field(None, gt=0, description="length of the run; none: it ends after max_iterations")
+    minutes: float | None = Field(
+        None, gt=0, description="length of the run from its first games on; none: it ends after max_iterations"
+    )
     max_iterations: int | None = Field(None, ge=1, description="number of candidates after which the run ends")
     steps_per_iteration: int = Field(500, ge=1, description="training steps between two candidates")
     games_per_iteration: int | None = Field(

@@ -83,7 +83,8 @@ class Training:
         self.config = config
         self._listen = listener
         self._device = choose_device(config.device)
-        self._started = self._saved = time.monotonic()
+        self._saved = time.monotonic()
+        self._began: float | None = None  # when the time began to count
         self.replay = ReplayBuffer(folder.shards, config.replay)
         self._mirror = Mirror(config.mirror) if config.mirror else None
         if self._mirror is not None:
@@ -94,7 +95,6 @@ class Training:
         self.trainer = self._make_trainer()
         self.student = self._make_student()
         self._teacher = self._make_teacher()
-        self._work = WorkDone(self.replay, self._started)
 
     @property
     def state(self) -> RunState:
@@ -150,8 +150,16 @@ class Training:
 
     @property
     def minutes(self) -> float:
-        """Minutes used by the run so far, with those of earlier processes."""
-        return self._minutes_before + (time.monotonic() - self._started) / 60
+        """Minutes used by the run so far, with those of earlier processes.
+
+        Each process counts from its first games or training step on: starting and compiling are left out.
+        """
+        return self._minutes_before + (time.monotonic() - self._began if self._began is not None else 0.0) / 60
+
+    def _count_time(self) -> None:
+        """From now on, if it was not before, ``minutes`` grow."""
+        if self._began is None:
+            self._began = time.monotonic()
 
     def _out_of_time(self, reserve_seconds: float = 0.0) -> bool:
         limit = self.state.minutes_limit
@@ -176,6 +184,7 @@ class Training:
     def _run(self) -> TrainingFigures:
         self._curves = Curves(self.folder.tensorboard)
         pool = make_pool(self.config, self.replay)
+        self._work = WorkDone(self.replay)
         self.folder.log("start", minutes=round(self.minutes, 3), steps=self.trainer.steps, dashboard=pool.dashboard)
         self._listen("begin", self.summary())
         with ExitStack() as closing:  # runs all of these even if one fails
@@ -278,6 +287,8 @@ class Training:
         self._work.at_work(pool.size, pool.in_flight)
 
     def _take_in(self, results: list[Result]) -> None:
+        if results:
+            self._count_time()
         for result in results:
             if isinstance(result, MatchPlayed):
                 self._judge.take_in(result)
@@ -312,6 +323,7 @@ class Training:
             self._curves.add("selfplay/evaluations_per_second", rate, self.replay.total_samples)
 
     def _train_step(self) -> None:
+        self._count_time()
         trainer, config, began = self.trainer, self.config.trainer, time.monotonic()
         # The number of a step seeds its samples, so a resumed run draws the same ones.
         rng = np.random.default_rng([self.config.seed, trainer.steps])

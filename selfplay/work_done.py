@@ -8,7 +8,7 @@ from .replay import ReplayBuffer
 
 
 class WorkFigures(TypedDict):
-    """How busy actors and learner are, and rates of self-play, since the start of this process.
+    """How busy actors and learner are, and rates of self-play, since the pool of this process was made.
 
     ``actors`` is the mean number of running actors. ``actors_busy`` is the fraction of their time in which they play,
     ``learner_busy`` the fraction of time spent on training steps. ``cores_used`` is the processor time of actors and
@@ -27,19 +27,16 @@ class WorkFigures(TypedDict):
 
 
 class WorkDone:
-    """Counts the work of actors and learner; for use in the learner's thread.
-
-    Args:
-        began: start of the training in this process, by ``time.monotonic``.
+    """Counts the work of actors and learner, from its making on; for use in the learner's thread.
 
     Attributes:
         in_flight: number of requested shards at the last ``at_work``.
     """
 
-    def __init__(self, replay: ReplayBuffer, began: float) -> None:
+    def __init__(self, replay: ReplayBuffer) -> None:
         self._replay = replay
         self._games_before, self._samples_before = replay.total_games, replay.total_samples
-        self._began = self._counted = began
+        self._began = self._counted = time.monotonic()
         self._thread_before = time.thread_time()
         self._playing_s = self._learning_s = self._actors_s = self._staffed_s = 0.0
         self._size = self.in_flight = self._evaluations = 0

@@ -31,7 +31,9 @@ def test_smoke_exercises_every_stage(tmp_path: Path) -> None:
     assert 0 < figures["actors_busy"] <= 1
     assert 0 < figures["learner_busy"] < 1
     played = sum(event["seconds"] for event in events(run, "play"))
-    seconds = figures["minutes"] * 60
+    (begun,), (ended,) = events(run, "start"), events(run, "end")
+    seconds = float(ended["time"]) - float(begun["time"])
+    assert 0 < figures["minutes"] * 60 < seconds - 1, "the time until the first games does not count"
     assert 0 < figures["actors"] <= 1
     assert figures["actors_busy"] * figures["actors"] * seconds == pytest.approx(played, rel=0.05)
     worked = sum(event["processor_seconds"] for event in events(run, "play"))

@@ -33,7 +33,8 @@ class TrainRequest:
     pool: Annotated[str | None, typer.Option(help="Kind of actors: local (processes), threads, or ray.")] = None
     address: Annotated[str | None, typer.Option(help="Ray cluster to join; implies --pool ray.")] = None
     minutes: Annotated[
-        float | None, typer.Option(min=0.01, help="Minutes of training; with --resume, additional minutes.")
+        float | None,
+        typer.Option(min=0.01, help="Minutes of training, from the first games on; with --resume, additional minutes."),
     ] = None
     backend: Annotated[
         str | None, typer.Option(help="Inference backend, like numba-int16; short for --set selfplay.backend=...")
