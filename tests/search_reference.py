@@ -7,6 +7,7 @@ engine's order, so that both searches have exactly the same visits.
 
 import math
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 from shot_reference import plain_shots
@@ -30,6 +31,9 @@ def _mix(x: np.ndarray) -> np.ndarray:
     return x ^ (x >> np.uint64(32))
 
 
+_CELLS = _mix(np.arange(1, 132, dtype=np.uint64))
+
+
 class HashEvaluator:
     """Pseudo-random answers that depend only on the position (not on the batch), and are the same on every machine.
 
@@ -47,7 +51,7 @@ class HashEvaluator:
         state = np.full(len(positions), 1, np.uint64)
         for column in range(4):
             state = _mix(state + positions[:, column].astype(np.uint64) + np.uint64(column << 40))
-        cells = _mix(state[:, None] + _mix(np.arange(1, 132, dtype=np.uint64))[None, :])
+        cells = _mix(state[:, None] + _CELLS[None, :])
         uniform = (cells >> np.uint64(40)).astype(F) / F(1 << 24)
         logits = F(4) * uniform - F(2)
         return np.ascontiguousarray(logits[:, :128]), np.ascontiguousarray(logits[:, 128:])
@@ -69,11 +73,12 @@ def hops_of(code: int) -> list[tuple[int, int]]:
     return hops
 
 
-def distinct_moves(words: Words) -> list[tuple[int, Words]]:
+@lru_cache(maxsize=100_000)  # because many searches meet the same positions
+def distinct_moves(words: Words) -> tuple[tuple[int, Words], ...]:
     """(code, position after the move, seen by its side to move) of the distinct legal moves, in the engine's order."""
     buffer = movegen.new_moves()
     count = movegen.generate(*(np.uint32(word) for word in words), buffer, True)
-    return [(int(m["code"]), turned((int(m["own"]), int(m["opp"]), int(m["kings"])))) for m in buffer[:count]]
+    return tuple((code, turned((own, opp, kings))) for own, opp, kings, code in buffer[:count].tolist())
 
 
 def softmax(logits: list[np.float32]) -> list[np.float32]:
