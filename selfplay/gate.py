@@ -12,7 +12,7 @@ from .elo import Tally, TallyFigures, expected_score
 Decision = Literal["promote", "keep"]
 PAIR_SCORES = np.arange(5) / 4  # score of a pair with 0, 1/2, 1, 3/2, 2 points
 _EMPTY_COUNT = 1e-3  # count of an outcome not seen yet, as in Fishtest
-_CUTS = 8  # each narrows the interval 64 times: in the end it is below the precision of a float
+_HALVINGS = 50  # of the interval of the multiplier: below the precision of a float in the end
 _ROUNDING = 1e-9  # points; 0.55 * 100 is a little more than 55 in floating point
 
 
@@ -71,12 +71,14 @@ def _most_likely_with_mean(frequencies: np.ndarray, mean: float) -> np.ndarray:
     It is frequencies / (1 + x (PAIR_SCORES - mean)); the Lagrange multiplier x is found so that the mean is right.
     """
     distance = PAIR_SCORES - mean
-    low, high = np.array([-1 / distance[-1], -1 / distance[0]]) * (1 - 1e-12)
-    for _ in range(_CUTS):  # the mean falls as the multiplier grows: keep one of 64 parts each time
-        multipliers = np.linspace(low, high, 65)
-        excess = (frequencies * distance / (1 + multipliers[:, None] * distance)).sum(axis=1)
-        right = min(max(int(np.searchsorted(-excess, 0.0)), 1), 64)
-        low, high = multipliers[right - 1], multipliers[right]
+    low, high = (float(-1 / end) * (1 - 1e-12) for end in (distance[-1], distance[0]))
+    terms = list(zip((frequencies * distance).tolist(), distance.tolist(), strict=True))
+    for _ in range(_HALVINGS):  # the mean falls as the multiplier grows
+        middle = (low + high) / 2
+        if sum(weight / (1.0 + middle * away) for weight, away in terms) > 0:
+            low = middle
+        else:
+            high = middle
     return frequencies / (1 + high * distance)
 
 

@@ -84,12 +84,12 @@ def distinct_moves(words: Words) -> tuple[tuple[int, Words], ...]:
 def softmax(logits: list[np.float32]) -> list[np.float32]:
     """Softmax in float32, summed in order."""
     highest = max(logits)
-    exponentials = [F(exp32(F(logit - highest))) for logit in logits]
+    exponentials = [F(exp32(logit - highest)) for logit in logits]
     total = F(0)
     for exponential in exponentials:
-        total = F(total + exponential)
-    scale = F(F(1) / total)
-    return [F(exponential * scale) for exponential in exponentials]
+        total += exponential
+    scale = F(1) / total
+    return [exponential * scale for exponential in exponentials]
 
 
 def judge(
@@ -101,11 +101,11 @@ def judge(
     for code, _ in distinct_moves(words):
         logit = F(0)
         for square, direction in hops_of(code):
-            logit = F(logit + policy[0, 32 * direction + square])
-        logits.append(F(F(1 / temperature) * logit))
-    win, draw, loss = (F(exp32(F(logit - wdl[0].max()))) for logit in wdl[0])
-    scale = F(F(1) / F(F(win + draw) + loss))
-    return softmax(logits), F(F(win - loss) * scale), F(draw * scale)
+            logit += policy[0, 32 * direction + square]
+        logits.append(F(1 / temperature) * logit)
+    win, draw, loss = (F(exp32(logit - wdl[0].max())) for logit in wdl[0])
+    scale = F(1) / (win + draw + loss)
+    return softmax(logits), (win - loss) * scale, draw * scale
 
 
 @dataclass(eq=False)
@@ -351,8 +351,8 @@ class ReferenceSearch:
             if node.proof is not None:
                 value, draw = VALUES[node.proof], F(node.proof == DRAW)
             node.visits += 1
-            node.value_sum = F(node.value_sum + value)
-            node.draw_sum = F(node.draw_sum + draw)
+            node.value_sum += value
+            node.draw_sum += draw
             value = -value
 
     def _backup_shared(self, path: list[Node], value: np.float32, draw: np.float32) -> None:
@@ -371,18 +371,18 @@ class ReferenceSearch:
         tried = F(0)
         for child in node.children:
             if child.visits:
-                tried = F(tried + child.prior)
+                tried += child.prior
         visits = F(max(node.visits, 1))
-        mean = F(F(node.value_sum + F(draw_value * node.draw_sum)) / visits)
-        untried = F(mean - F(F(self.config.fpu_reduction) * F(math.sqrt(tried))))
-        exploration = F(F(self.config.c_puct) * F(math.sqrt(visits)))
+        mean = (node.value_sum + draw_value * node.draw_sum) / visits
+        untried = mean - F(self.config.fpu_reduction) * F(math.sqrt(tried))
+        exploration = F(self.config.c_puct) * F(math.sqrt(visits))
 
         def score(child: Node) -> np.float32:
-            total = F(F(draw_value * child.draw_sum) - child.value_sum)
-            value = F(total / F(child.visits)) if child.visits else untried
+            total = draw_value * child.draw_sum - child.value_sum
+            value = total / F(child.visits) if child.visits else untried
             if child.proof == WIN:
-                value = F(value - F(1e6))
-            return F(value + F(F(exploration * child.prior) / F(1 + child.visits)))
+                value -= F(1e6)
+            return value + exploration * child.prior / F(1 + child.visits)
 
         return max(node.children, key=score)
 
