@@ -67,6 +67,7 @@ class GameController:
         self._names = PlayerNames()
         self._opening: tuple[str, ...] = ()  # moves of the opening, if the game was begun here
         self._shown: tuple[Snapshot, Verdict | None, Snapshot] | None = None
+        self._near: tuple[int, tuple[str, ...]] | None = None  # version of the session, and its ``_near_fens``
 
     # --- beginning
 
@@ -230,13 +231,28 @@ class GameController:
         return shown if shown is not None and shown.fen == self.session.board.fen() else None
 
     def shown_thought(self) -> Snapshot | None:
-        """The latest snapshot of the thinker, which may be of another position, with the tables' values."""
+        """The latest search with the tables' values: of the position shown, or of the one before the last move.
+
+        None if the latest search was of another position.
+        """
         snapshot, verdict = self.thinker.snapshot, self.verdict()
-        if snapshot is None:
+        if snapshot is None or snapshot.fen not in self._near_fens():
             return None
         if self._shown is None or self._shown[0] is not snapshot or self._shown[1] is not verdict:
             self._shown = snapshot, verdict, with_verdict(snapshot, verdict)  # cached: called several times per frame
         return self._shown[2]
+
+    def _near_fens(self) -> tuple[str, ...]:
+        """The position shown and the one before the last move."""
+        version = self.session.version
+        if self._near is None or self._near[0] != version:
+            board = self.session.board.copy()
+            fens = [board.fen()]
+            if board.move_stack:
+                board.pop()
+                fens.append(board.fen())
+            self._near = version, tuple(fens)
+        return self._near[1]
 
     def verdict(self) -> Verdict | None:
         """What tables and oracle say about the position shown."""

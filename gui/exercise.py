@@ -104,6 +104,7 @@ class Exercise:
         right = self._leads_on(move)
         self.board.push(move)
         if right:
+            self.hints = 0  # they were about this move
             self._accept()
         elif self.task.least is not None:
             self.status = "judging"

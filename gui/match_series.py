@@ -119,7 +119,7 @@ class MatchSeries:
         points = sum(one.score for one in self.played)
         number = min(len(self.played) + (self._ended_at is None), self.games)
         score = f"{points_text(points)} : {points_text(len(self.played) - points)}"
-        return f"game {number} of {self.games}, {self.players[0].name} – {self.players[1].name} {score}"
+        return f"game {number} of {self.games}, {score}, {self.players[0].name} – {self.players[1].name}"
 
     def summary(self) -> str:
         """The first player's results in one line, with Elo and its 95 % interval after the first game."""

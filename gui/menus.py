@@ -142,7 +142,8 @@ class MenuScene(Scene):
 
     def text_input(self, title: str, value: str, most: int, meaning: str, **options: Any) -> Any:
         """Adds a field for a text of at most ``most`` characters; ``options`` are pygame-menu's."""
-        widget = self.menu.add.text_input(f"{title}: ", default=value, maxchar=most, **options)
+        # Its own repetition of held keys counts the time between frames, so that letters typed slowly came twice.
+        widget = self.menu.add.text_input(f"{title}: ", default=value, maxchar=most, repeat_keys=False, **options)
         return widget.set_attribute("meaning", meaning)
 
     def guard(self, function: Callable[[Any], None]) -> Callable[..., None]:

@@ -75,14 +75,14 @@ def test_pairs_have_an_opening_and_swap_the_colours(app: App, series: MatchSerie
 
 
 def test_the_table(app: App, series: MatchSeries) -> None:
-    assert series.line() == "game 1 of 4, random – alphabeta:1 0 : 0"
+    assert series.line() == "game 1 of 4, 0 : 0, random – alphabeta:1"
     assert "0 of 0" in series.summary()
     end(app, series, Color.WHITE, 0.0)
     end(app, series, Color.WHITE, 10.0)
     app.controller.session.offer_draw(Color.BLACK)
     app.controller.session.answer_draw(True)
     series.follow(app.controller, 20.0)
-    assert series.line() == "game 3 of 4, random – alphabeta:1 1½ : 1½"
+    assert series.line() == "game 3 of 4, 1½ : 1½, random – alphabeta:1"
     assert series.summary().endswith("1½ of 3 points (+1 =1 −1), Elo +150 ± 2")
     assert [row.split("   ")[1] for row in series.rows()] == ["1-0", "1-0", "1/2-1/2"]
     assert [points_text(points) for points in (0, 0.5, 2, 2.5)] == ["0", "½", "2", "2½"]

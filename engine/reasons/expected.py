@@ -8,7 +8,7 @@ from .fault import Fault, behind
 from .following import follow, until_won
 from .material import MaterialSearch
 from .reason import Kind, Proof, Reason
-from .words import ending, net_pieces, pdn_line, value_word
+from .words import SHOWN, ending, net_pieces, pdn_line, value_word
 
 Line = tuple[Move, ...]
 
@@ -54,7 +54,8 @@ def _of_pieces(fault: Fault, search: MaterialSearch) -> Reason | None:
     if played.pieces < keeps.pieces:
         return None
     if played.pieces == keeps.pieces:
-        return crowning_reason(fault, reply, better, Proof.LINE)
+        reason = crowning_reason(fault, reply, better, Proof.LINE)
+        return reason if reason is not None and len(reason.line) <= SHOWN else None  # the crowning has to be seen
     if (line := until_won(after, reply, color.other)) is not None:
         loses = follow(after, line, color)
         what, shown = net_pieces(loses.men, loses.kings), pdn_line(after, line)

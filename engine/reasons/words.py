@@ -6,18 +6,18 @@ from ..board import Board, Move
 from ..fen import Color
 
 _NUMBERS = "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"
-_SHOWN = 12  # plies of a line that are shown
+SHOWN = 12  # plies of a line that are shown
 _VALUES = {1: "won", 0: "drawn", -1: "lost"}
 _RESULTS = {0: "a draw", -1: "a loss"}
 
 
 def pdn_line(board: Board, moves: Sequence[Move]) -> str:
-    """Moves from a position in PDN; cut after ``_SHOWN`` plies."""
+    """Moves from a position in PDN; cut after ``SHOWN`` plies."""
     after, texts = Board(board.fen()), []
-    for move in moves[:_SHOWN]:
+    for move in moves[:SHOWN]:
         texts.append(after.pdn(move))
         after.push(move)
-    return " ".join([*texts, *(["and so on"] if len(moves) > _SHOWN else [])])
+    return " ".join([*texts, *(["and so on"] if len(moves) > SHOWN else [])])
 
 
 def counted(number: int, noun: str) -> str:

@@ -1,5 +1,6 @@
 """Base class of scenes with a board, a text and buttons: setting up, exercises, report."""
 
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 import pygame
@@ -32,27 +33,59 @@ class Passage(NamedTuple):
     note: str = ""
 
 
+Row = tuple[str, int, tuple[int, int, int], bool]  # text, height, colour, whether bold
+
+
 class TextPanel(Panel[Passage]):
-    """A text panel; long texts get smaller letters."""
+    """A text panel; long texts get smaller letters, and can be scrolled if even these do not fit."""
+
+    def __init__(self, state: Passage) -> None:
+        super().__init__(state)
+        self._first = self._last_first = 0  # the first row shown, and the largest that makes sense
+        self._scrolled: Passage | None = None  # the text that was scrolled
+
+    def height(self, style: Style, width: int) -> int:
+        """The height in which the whole text fits in letters of the usual size."""
+        rows = self._rows(self.state, style.unit, width - 4 * style.gap, style)
+        return sum(height for _, height, _, _ in rows) + 2 * style.gap
+
+    def scroll(self, step: int) -> bool:
+        """Moves a text that does not fit by some rows; returns whether it does not fit."""
+        first = max(0, min(self._last_first, self._first + step))
+        if first != self._first:
+            self._first = first
+            self.forget()
+        return self._last_first > 0
 
     def paint(self, surface: pygame.Surface, style: Style) -> None:
         passage = self.state
-        theme = style.theme
-        rounded(surface, self.rect, theme.panel, style.radius)
+        if passage != self._scrolled:
+            self._first, self._scrolled = 0, passage
+        rounded(surface, self.rect, style.theme.panel, style.radius)
         inner = self.rect.inset(2 * style.gap, style.gap)
         size = style.unit
         for size in (style.unit * 9 // 8, style.unit, style.unit * 7 // 8, max(8, style.unit * 3 // 4)):
             rows = self._rows(passage, size, inner.w, style)
             if sum(height for _, height, _, _ in rows) <= inner.h:
                 break
+        rows = self._seen(rows, inner.h)
         y = inner.y
         for text, height, color, bold in rows:
             style.text.draw(surface, text, (inner.x, y + height // 2), size, color, bold, width=inner.w)
             y += height
 
-    def _rows(
-        self, passage: Passage, size: int, width: int, style: Style
-    ) -> list[tuple[str, int, tuple[int, int, int], bool]]:
+    def _seen(self, rows: list[Row], room: int) -> list[Row]:
+        """The rows that fit from the first one shown on; a row of dots stands for what is left out."""
+        fitting = _fitting(rows[::-1], room)
+        self._last_first = len(rows) - fitting
+        self._first = min(self._first, self._last_first)
+        rows = rows[self._first :]
+        shown = rows[: _fitting(rows, room)]
+        if len(shown) < len(rows) and shown:
+            shown[-1] = ("...", *shown[-1][1:])
+        return shown
+
+    def _rows(self, passage: Passage, size: int, width: int, style: Style) -> list[Row]:
         theme, line = style.theme, round(1.45 * size)
         title = style.text.wrap(passage.title, size, width, True)
         rows = [(part, round(line * 1.2), theme.text, True) for part in title]
@@ -64,6 +97,11 @@ class TextPanel(Panel[Passage]):
                 rows.append(("", space, color, bold))
                 rows += [(row, line, color, bold) for row in style.text.wrap(text, size, width)]
         return rows
+
+
+def _fitting(rows: list[Row], room: int) -> int:
+    """How many of the first rows fit into this height."""
+    return sum(used <= room for used in accumulate(height for _, height, _, _ in rows))
 
 
 class SceneWithBoard(Scene):
@@ -130,7 +168,11 @@ class BoardScene(SceneWithBoard):
         """Called when the mouse button is pressed on the board (``begin``) or held while the pointer moves there."""
 
     def mouse(self, event: pygame.event.Event) -> None:
-        if event.type == pygame.MOUSEWHEEL or event.type == pygame.MOUSEBUTTONUP:
+        if event.type == pygame.MOUSEWHEEL:
+            if self.passage.rect.collidepoint(pygame.mouse.get_pos()):
+                self.passage.scroll(-event.y)
+            return
+        if event.type == pygame.MOUSEBUTTONUP:
             return
         inside = self.board_rect.collidepoint(event.pos)
         number = square_under(self.board_rect, event.pos, self.flipped) if inside else None

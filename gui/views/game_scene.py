@@ -142,10 +142,8 @@ class GameScene(SceneWithBoard):
 
     def _balance(self) -> tuple[float, float, float] | None:
         """Win/draw/loss of Black in the position shown or, while that is unknown, in the one before."""
-        controller, snapshot = self.controller, self.controller.thinker.snapshot
+        controller, snapshot = self.controller, self.controller.shown_thought()
         ply = controller.session.ply
-        if snapshot is not None and controller.thought() is None and snapshot.ply != ply - 1:
-            snapshot = None
         known = None if snapshot is None else snapshot.wdl_of(Color.BLACK)
         if known is None:
             known = facts.score_wdl(controller.scores.get(ply, controller.scores.get(ply - 1)))

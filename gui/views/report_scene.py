@@ -76,6 +76,7 @@ class ReportScene(BoardScene):
         self.boards = list(self.session.boards())
         self.ply = len(self.boards) - 1
         self.chosen: int | None = None
+        self._placed = ""  # the text for which there is room
         self._worst: tuple[MoveReport, ...] = ()
         self._faults: tuple[MoveReport, ...] = ()  # empty until all are known
         adviser = app.controller.adviser()
@@ -98,14 +99,30 @@ class ReportScene(BoardScene):
         rect = self.passage.rect
         if rect.w > 2.2 * rect.h:
             rect, self.mistakes.rect = rect.cut_left(rect.w // 2, gap)
-            self.passage.rect, self.graph.rect = rect.cut_top(rect.h * 55 // 100, gap)
+            needed = self.passage.height(self.style, rect.w)
+            self.passage.rect, self.graph.rect = rect.cut_top(self._height(rect.h, rect.h * 55 // 100, needed), gap)
             return
-        self.passage.rect, rect = rect.cut_top(min(round(12 * unit), rect.h * 44 // 100), gap)
+        needed = self.passage.height(self.style, rect.w)
+        usual = min(round(12 * unit), rect.h * 44 // 100)
+        self.passage.rect, rect = rect.cut_top(self._height(rect.h, usual, needed), gap)
         self.graph.rect, rect = rect.cut_top(min(round(6 * unit), rect.h * 35 // 100), gap)
         self.mistakes.rect = rect
 
+    @staticmethod
+    def _height(room: int, usual: int, needed: int) -> int:
+        """Height of the text in a column of height ``room``: more than usual for the reason of a fault."""
+        return max(usual, min(needed, room * 2 // 3))
+
     def update(self, now: float) -> None:
         super().update(now)
+        self._report()
+        if self.passage.state.text != self._placed:
+            self._placed = self.passage.state.text
+            self.place()
+            self.forget()
+
+    def _report(self) -> None:
+        """Shows what is known of the report."""
         review = self.app.thinker.review
         if self._number is None:
             self.passage.state = Passage("Game report", "There are no moves to report on yet.")
@@ -116,7 +133,11 @@ class ReportScene(BoardScene):
         if not report.worst(1):
             note["done"] = "No move gave anything away."
         warnings = (review.error,) if review.error else ()
+        chosen = self._move()
         self._worst = report.worst(_WORST)
+        if chosen is not None:  # others may have come in before it
+            plies = [move.ply for move in self._worst]
+            self.chosen = plies.index(chosen.ply) if chosen.ply in plies else None
         if review.status == "done":
             self._faults = self._to_try(report)
             self._buttons()
@@ -146,9 +167,9 @@ class ReportScene(BoardScene):
 
     def _explanation(self) -> str:
         """Why the chosen move is bad, its refutation, and the expected play with the better move."""
-        if self.chosen is None or self.chosen >= len(self._worst):
+        move = self._move()
+        if move is None:
             return ""
-        move = self._worst[self.chosen]
         played = f"{self.session.number_of(move.ply)} {move.pdn}"
         reason = move.reason.text if move.reason is not None else ""
         reply = f"After {played}: {self._numbered(move.ply + 1, move.reply)}." if _adds(move.reply, reason) else ""
@@ -169,12 +190,15 @@ class ReportScene(BoardScene):
 
     def picture(self) -> BoardPicture:
         marks: dict[str, object] = {}
-        if self.chosen is not None and self.chosen < len(self._worst):
-            move = self._worst[self.chosen]
-            if self.ply == move.ply:
-                arrows = Arrow(move.move.path, 0.45), Arrow(move.best.path, 0.8, hint=True)
-                marks = {"arrows": arrows, "last": ()}
+        move = self._move()
+        if move is not None and self.ply == move.ply:
+            arrows = Arrow(move.move.path, 0.45), Arrow(move.best.path, 0.8, hint=True)
+            marks = {"arrows": arrows, "last": ()}
         return picture_of(self.boards[self.ply], self.flipped, self.app.preferences.show_numbers, **marks)
+
+    def _move(self) -> MoveReport | None:
+        """The fault that is chosen."""
+        return self._worst[self.chosen] if self.chosen is not None and self.chosen < len(self._worst) else None
 
     def _choose(self, index: int) -> None:
         if self._worst:
@@ -186,7 +210,9 @@ class ReportScene(BoardScene):
 
     def mouse(self, event: pygame.event.Event) -> None:
         if event.type == pygame.MOUSEWHEEL:
-            self._go(self.ply - event.y)
+            over_text = self.passage.rect.collidepoint(pygame.mouse.get_pos())
+            if not (over_text and self.passage.scroll(-event.y)):
+                self._go(self.ply - event.y)
             return
         if event.type == pygame.MOUSEBUTTONDOWN and event.button == 1:
             row = self.mistakes.row_at(event.pos, self.style.unit)
