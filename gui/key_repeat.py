@@ -1,7 +1,8 @@
 """Repeats held keys. Only keys that move or delete something repeat; typed characters do not. No pygame."""
 
 DELAY_S, INTERVAL_S = 0.35, 0.06
-KEYS = frozenset({"left", "right", "up", "down", "page up", "page down", "tab", "shift+tab"})
+_MOVING = frozenset({"left", "right", "up", "down", "page up", "page down", "tab", "shift+tab"})
+KEYS = _MOVING | {",", ".", "backspace", "delete"}
 
 
 class KeyRepeat:
