@@ -250,6 +250,25 @@ def test_move_now_ends_a_long_search_and_a_hint_is_legal(game: Game) -> None:
     game.tick_until_moves(2)
 
 
+def test_a_thought_is_shown_at_its_position_and_after_its_move_only(game: Game) -> None:
+    controller = game.start(*Color)
+    start = controller.session.board.copy()
+    for text in ("11-15", "23-19"):
+        game.move(text)
+    controller.tick()
+    number = game.thinker.request(start, OpponentSpec(kind="alphabeta", depth=2), "hint")  # as another page does
+    deadline = time.monotonic() + 20
+    while game.thinker.snapshot is None or game.thinker.snapshot.number != number or game.thinker.snapshot.busy:
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+    assert controller.shown_thought() is None
+    controller.go_to(1)
+    assert controller.shown_thought() is not None
+    assert controller.thought() is None
+    controller.go_to(0)
+    assert controller.thought() is controller.shown_thought() is not None
+
+
 def test_an_engine_is_called_what_it_calls_itself(game: Game, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = OpponentSpec(kind="external", command="python dragon.py")
 

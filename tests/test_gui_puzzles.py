@@ -95,6 +95,17 @@ def test_hints_come_in_steps() -> None:
     assert numbered_line(exercise.task.board, exercise.task.line) == "1... 32-27 2. 24x31 15x24"
 
 
+def test_hints_begin_anew_at_the_next_move() -> None:
+    exercise = Exercise(task_of(EXCHANGE))
+    exercise.hint()
+    exercise.hint()
+    exercise.answer(move(exercise, "32-27"))
+    assert exercise.reply() is not None
+    assert (exercise.status, exercise.hinted, exercise.flawless) == ("asked", (), False)
+    exercise.hint()
+    assert exercise.hinted == (15,)
+
+
 def mistake(fen: str, played: str, line: tuple[str, ...], before: float, after: float) -> tuple[Board, MoveReport]:
     board = Board(fen)
     best = board.parse_pdn(line[0])

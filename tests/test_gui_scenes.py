@@ -1,5 +1,6 @@
 """Scenes in the real event loop without a screen: which way the board lies, menus by keys, pasting, setting up."""
 
+import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,8 +18,10 @@ from windows import opened_app
 
 from engine.board import Board
 from engine.fen import START_FEN, Color
+from engine.reasons.reason import Kind, Proof, Reason
 from gui.app import App, start_pygame
 from gui.endgame_info import EndgameInfo
+from gui.game_report import GameReport, MoveReport
 from gui.help import Action
 from gui.menus import MenuScene
 from gui.opponents import Opponents, OpponentSpec
@@ -26,7 +29,9 @@ from gui.pdn_files import PdnGames
 from gui.plan import BOTH, GamePlan
 from gui.snapshot import MoveRow, Snapshot
 from gui.views import game_facts as facts
+from gui.views.board_scene import Passage, TextPanel
 from gui.views.file_pages import GamesPage, LoadPage
+from gui.views.geometry import Rect
 from gui.views.library_pages import LibraryPage
 from gui.views.menu_pages import MainPage, OpponentPage
 from gui.views.report_scene import ReportScene, _adds
@@ -302,6 +307,63 @@ def test_a_report_shows_the_better_move(app: App) -> None:
     assert move.reason.text in scene.passage.state.text
     press(app, "end")
     assert scene.ply == 4
+
+
+def fault(ply: int, loss: float, reason: str = "") -> MoveReport:
+    board = Board()
+    move, best = board.legal_moves[:2]
+    told = Reason(Kind.CAPTURE, Proof.SEARCH, reason, (), ()) if reason else None
+    return MoveReport(ply, Color.BLACK, move, board.pdn(move), False, best, board.pdn(best), loss, 0.0, reason=told)
+
+
+def test_a_chosen_fault_stays_chosen_and_its_reason_has_room(app: App) -> None:
+    app.begin(plan(*Color), menu=False)
+    app.controller.kinds = ("random",)
+    for _ in range(6):
+        app.controller.make(app.controller.session.board.legal_moves[0])
+    app.go.open(Action.REPORT)
+    scene = app.go.scene
+    assert isinstance(scene, ReportScene)
+    number, first = scene._number, fault(4, 0.3, "and so on, " * 60 + "to the end")
+    assert number is not None
+
+    def report(*moves: MoveReport) -> None:
+        shown = Snapshot(number, "report", "thinking", "", "", 0, Color.BLACK, report=GameReport(moves))
+        app.thinker.review = shown
+        frames(app, 2)
+        assert app.thinker.review is shown
+
+    app.thinker.cancel()  # the report is made by hand
+    while app.thinker.busy:
+        frames(app, 1)
+    report(first)
+    usual = scene.passage.rect.h
+    press(app, "down")
+    frames(app)
+    assert scene.chosen == 0
+    assert scene.passage.rect.h > usual
+    assert scene.passage.rect.bottom <= scene.mistakes.rect.y
+    report(first, fault(0, 0.9), fault(2, 0.6))
+    assert scene.chosen == 2
+    assert scene._move() is first
+    report(*(fault(ply, 0.9) for ply in (0, 2, 6, 8, 10, 12, 14, 16)), first)  # no longer among the worst
+    assert scene.chosen is None
+
+
+def test_a_text_that_does_not_fit_can_be_scrolled(app: App) -> None:
+    panel = TextPanel(Passage("Title", "\n\n".join(f"row {number}" for number in range(40))))
+    panel.rect = Rect(0, 0, 300, 200)
+    surface = pygame.Surface((300, 200))
+    panel.draw(surface, app.style)
+    shown = [pygame.surfarray.array3d(surface)]
+    while panel.scroll(5) and panel._first < panel._last_first:
+        panel.draw(surface, app.style)
+        shown.append(pygame.surfarray.array3d(surface))
+    assert len(shown) > 5
+    assert all((one != other).any() for one, other in itertools.pairwise(shown))
+    panel.state = Passage("Title", "short")
+    panel.draw(surface, app.style)
+    assert not panel.scroll(1)
 
 
 def test_a_report_does_not_tell_a_line_twice() -> None:

@@ -245,6 +245,24 @@ def test_without_an_audio_device_nothing_is_written_to_the_terminal(display: str
         assert seen.errors.read_text() == ""
 
 
+def test_letters_typed_slowly_come_once(display: str, tmp_path: Path) -> None:
+    """Also Backspace; with key presses as long as a person's, and pauses that are longer than a key's repetition."""
+    with window(display, tmp_path, "--opponent", "random", "--side", "black", preferences=BY_HAND) as seen:
+        until(lambda: shows_board(seen.picture(), seen), "a board in the window")
+        seen.click_move(eager(Board()), flipped=True)
+        until(lambda: seen.plies() == 2, "two moves")
+        seen.focus()
+        seen.keys("c")
+        seen.still_picture()
+        seen.keys("Down")
+        for name in ("g", "o", "a", "BackSpace", "o", "d"):
+            seen._run("xdotool", "keydown", name, "sleep", "0.07", "keyup", name)
+            time.sleep(0.6)
+        seen.keys("Return")
+        until(lambda: (game := seen.game()) is not None and "good" in game.moves[-1].comments, "the comment")
+        seen.close()
+
+
 def analyse(seen: RealWindow) -> None:
     """Turns analysis on and waits until arrows are on the board, and a little longer."""
     plain = seen.still_picture()[30:700].astype(int)
