@@ -127,6 +127,12 @@ class RealWindow:
         """Presses keys, by xdotool's names."""
         self._run("xdotool", "key", "--window", "0", *names)
 
+    def hold_key(self, name: str, seconds: float) -> None:
+        """Presses a key for some time."""
+        self._run("xdotool", "keydown", name)
+        time.sleep(seconds)
+        self._run("xdotool", "keyup", name)
+
     def focus(self) -> None:
         """Gives the window the keyboard focus, as there is no window manager."""
         self._run("xdotool", "windowfocus", "--sync", self.id)
