@@ -256,8 +256,8 @@ def test_letters_typed_slowly_come_once(display: str, tmp_path: Path) -> None:
         seen.still_picture()
         seen.keys("Down")
         for name in ("g", "o", "a", "BackSpace", "o", "d"):
+            time.sleep(1)
             seen.hold_key(name, seconds=0.07)
-            time.sleep(0.5)
         seen.keys("Return")
         until(lambda: (game := seen.game()) is not None and "good" in game.moves[-1].comments, "the comment")
         seen.close()
