@@ -28,7 +28,7 @@ import pygame
 ROOT = Path(__file__).parent.parent
 NEEDED = ("Xvfb", "xdotool", "import")
 MISSING = [name for name in NEEDED if shutil.which(name) is None]
-PATIENCE = 120.0  # seconds to wait for anything, on a busy machine
+PATIENCE = 300.0  # seconds to wait for anything: a first search may be compiled on a busy machine
 Found = TypeVar("Found")
 
 
