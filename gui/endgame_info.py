@@ -89,7 +89,7 @@ class Verdict(NamedTuple):
             lines.append(f"{self._result(self.exact)}{distance} (tables)")
         if self.oracle is not None:
             sure = min(self.oracle.confidence, _MOST_SHOWN)
-            lines.append(f"Oracle: {self._result(self.oracle.verdict)}, {sure:.1%} sure ({self.oracle.source})")
+            lines.append(f"Oracle: {self._result(self.oracle.verdict)}, {sure:.1%} sure")
         return (*lines, self.error) if self.error else tuple(lines)
 
     def _result(self, result: str) -> str:

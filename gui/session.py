@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from typing import NamedTuple
 
-from engine.board import Board, Move, Outcome
+from engine.board import Board, Move
 from engine.errors import DraughtsError, FenError
 from engine.fen import START_FEN, Color
 from engine.files import atomic_write, read_text
@@ -47,10 +47,16 @@ class Ending(NamedTuple):
         return cls(color.other, f"{color} {how}", RESULTS[color.other])
 
     @classmethod
-    def by_rules(cls, outcome: Outcome) -> "Ending":
+    def by_rules(cls, board: Board) -> "Ending | None":
+        """How the rules end the game at a position; None if it goes on."""
+        outcome = board.outcome()
+        if outcome is None:
+            return None
         if outcome.winner is None:
             return cls(None, outcome.termination.value, outcome.result)
-        return cls.lost(outcome.winner.other, f"has {outcome.termination.value}")
+        loser = outcome.winner.other
+        blocked = any(color is loser for color, _ in board.piece_map().values())
+        return cls.lost(loser, f"has {outcome.termination.value if blocked else 'no pieces left'}")
 
 
 AGREED = Ending(None, "agreed", RESULTS[None])
@@ -170,8 +176,8 @@ class GameSession:
         """
         if self.at_end and self.ending is not None:
             raise SessionError(f"the game is over: {self.ending.text}")
-        if (outcome := self.board.outcome()) is not None:
-            raise SessionError(f"the game is over here: {Ending.by_rules(outcome).text}")
+        if (ending := Ending.by_rules(self.board)) is not None:
+            raise SessionError(f"the game is over here: {ending.text}")
         mover, ply, at_end = self.board.turn, self.ply, self.at_end
         after = self.board.copy()
         after.push(move)
@@ -392,6 +398,5 @@ class GameSession:
         self.version += 1
 
     def _end_by_rules(self) -> None:
-        if self.ending is None and (outcome := self.board.outcome()) is not None:
-            self.ending = Ending.by_rules(outcome)
-            self.draw_offer = None
+        if self.ending is None and (ending := Ending.by_rules(self.board)) is not None:
+            self.ending, self.draw_offer = ending, None

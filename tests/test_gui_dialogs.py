@@ -16,9 +16,12 @@ from windows import opened_app
 
 from engine.fen import Color
 from gui.app import App
+from gui.help import Action
 from gui.opponents import OpponentSpec
 from gui.plan import GamePlan
-from gui.views.help_scene import HelpScene
+from gui.views.geometry import Rect
+from gui.views.help_scene import HelpScene, KeysPanel, _unbroken
+from gui.views.scene import TIP_SECONDS
 
 
 @pytest.fixture
@@ -184,3 +187,33 @@ def test_of_held_keys_only_those_of_navigation_repeat(app: App, monkeypatch: pyt
 def row_of(square: int | None) -> int:
     assert square is not None
     return (square - 1) // 4
+
+
+def test_the_page_of_a_comment_begins_in_its_text(app: App) -> None:
+    app.controller.make(app.controller.session.board.parse_pdn("23-19"))
+    press(app, "c")
+    for name in (*"good", "return"):
+        press(app, name)
+    assert app.go.scene is app.go.game
+    assert app.controller.session.nodes[-1].comments == ["good"]
+
+
+def test_a_tooltip_does_not_outlive_a_page_over_it(app: App) -> None:
+    scene = app.go.game
+    frames(app)
+    scene.tip("Menu (F10)", Rect(10, 10, 20, 20), scene.motion.now - TIP_SECONDS)
+    frames(app)
+    assert scene._over is not None
+    app.go.open(Action.HELP)
+    app.go.back()
+    frames(app)
+    assert scene._over is None
+
+
+@pytest.mark.parametrize("scene", ["game", "setup", "exercise", "report"])
+@pytest.mark.parametrize("length", range(3, 30))
+def test_no_heading_of_keys_is_the_last_of_a_column(app: App, scene: str, length: int) -> None:
+    rows = KeysPanel._rows(scene, 200, app.style)
+    placed = _unbroken(rows, length)
+    assert all(text for _, text in placed[length - 1 :: length])
+    assert [row for row in placed if row != ("", " ")] == rows

@@ -360,7 +360,7 @@ def test_the_oracle_is_asked_within_its_reach_and_beside_the_window(
     verdict = lookup(info, board)
     assert asked == [board.fen()]  # once, however often it is asked for
     assert verdict.exact is None
-    assert verdict.lines == ("Oracle: Black wins, 99.9% sure (two-ply search)",)
+    assert verdict.lines == ("Oracle: Black wins, 99.9% sure",)
     assert info.ask(Board()) is None
     assert len(asked) == 1
 
@@ -378,7 +378,7 @@ def test_what_fails_is_told_in_one_line_and_the_rest_stands(endgames: Callable[.
     info = endgames(broken, oracle)
     verdict = lookup(info, Board("W:WK14,K15:BK12"))
     assert (verdict.exact, verdict.error) == (None, "tables: disk gone")
-    assert verdict.lines == ("Oracle: Draw, 70.0% sure (network)", "tables: disk gone")
+    assert verdict.lines == ("Oracle: Draw, 70.0% sure", "tables: disk gone")
     assert lookup(info, Board("W:WK14:BK12")).error is None
     assert len(opened) == 1
 

@@ -205,6 +205,9 @@ def test_the_board_ends_the_game() -> None:
     assert won.ending.text == "Black wins: White has no legal move"
     assert '[Result "1-0"]' in won.pdn()
     assert session_of(fen="B:W5:B").is_over
+    taken = session_of("1x10", fen="B:W6:B1").ending
+    assert taken is not None
+    assert taken.text == "Black wins: White has no pieces left"
 
 
 def test_resignation_time_and_agreement() -> None:

@@ -254,7 +254,6 @@ def test_letters_typed_slowly_come_once(display: str, tmp_path: Path) -> None:
         seen.focus()
         seen.keys("c")
         seen.still_picture()
-        seen.keys("Down")
         for name in ("g", "o", "a", "BackSpace", "o", "d"):
             time.sleep(1)
             seen.hold_key(name, seconds=0.07)

@@ -36,8 +36,10 @@ class KeysPanel(Panel[tuple[str, int]]):
         keys_width = min(longest + 2 * style.gap, width // 2)
         rows = self._rows(scene, width - keys_width, style)
         columns = max(1, min(columns, -(-len(rows) // per_column)))
-        if columns * per_column > len(rows):  # columns of about equal length
-            per_column = -(-len(rows) // columns)
+        lengths = range(min(per_column, -(-len(rows) // columns)), per_column + 1)  # the shortest first
+        fitting = (length for length in lengths if len(_unbroken(rows, length)) <= columns * length)
+        per_column = next(fitting, per_column)
+        rows = _unbroken(rows, per_column)
         shown = rows[first : first + columns * per_column]
         self.hidden = max(0, len(rows) - columns * per_column)
         for column, area in enumerate(self.rect.columns(columns, style.gap)):
@@ -66,6 +68,16 @@ class KeysPanel(Panel[tuple[str, int]]):
                 first, *others = style.text.wrap(text, style.unit - 1, width)
                 rows += [(keys, first), *(("", part) for part in others)]
         return rows
+
+
+def _unbroken(rows: list[Row], per_column: int) -> list[Row]:
+    """``rows`` with a blank one wherever a heading would be the last of a column, apart from its keys."""
+    placed: list[Row] = []
+    for row in rows:
+        if not row[1] and len(placed) % per_column == per_column - 1:
+            placed.append(("", " "))
+        placed.append(row)
+    return placed
 
 
 class HelpScene(Scene):

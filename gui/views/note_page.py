@@ -27,6 +27,7 @@ class NotePage(MenuScene):
         ]
         self.selector(f"{move} is", [("not judged", None), *glyphs], self._glyph, partial(setattr, self, "_glyph"), "")
         self._text = self.text_input("Comment", comment, 500, "Enter keeps it", onreturn=lambda _: self._keep())
+        self.menu.select_widget(self._text)
         self.button("Keep", self._keep, "It is saved with the game")
         if session.others():
             others = f"Instead: {', '.join(session.others())} ({keys_of(Action.VARIATION)} on the board)"

@@ -70,6 +70,7 @@ class Scene:
 
     def resize(self, window: Rect, style: Style) -> None:
         self.window, self.style = window, style
+        self._tip = None  # what was pointed at may be elsewhere now, and the pointer, too
         self.place()
         self.forget()
 
