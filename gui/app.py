@@ -1,14 +1,10 @@
 """The window of ``crownhead play``: scenes, event loop, preferences."""
 
-import contextlib
-import os
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-
-os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
 import pygame
 
@@ -21,12 +17,11 @@ from engine.puzzles.puzzle import Puzzle
 from .annotator import Annotator
 from .autosave import Autosave
 from .controller import GameController
+from .display import WindowError, start_pygame
 from .endgame_info import EndgameInfo, OracleAnswer
 from .game_shelf import GameShelf
 from .help import Action
-from .key_repeat import KeyRepeat
 from .match_series import MatchSeries, MatchTools
-from .menus import forget_fonts
 from .opponents import CheckpointEntry, Opponents, PlayerFactory
 from .pdn_files import PdnGames
 from .plan import GamePlan
@@ -42,25 +37,16 @@ from .views.menu_pages import plan_of
 from .views.navigation import Navigation
 from .views.picture_file import keep_picture
 from .views.pieces import piece
-from .views.scene import key_of
-from .views.sounds import Sounds, quiet_libraries
+from .views.sounds import Sounds
 from .views.text import Text
 from .views.theme import THEMES, theme_named
 from .views.widgets import Style
+from .window_events import WindowEvents, wake
 
-FRAMES_PER_SECOND = 60
-_BUSY_WAIT_MS = 33  # longest wait for events while a search runs
-_IDLE_WAIT_MS = 100  # longest wait for events otherwise, for clocks and tooltips
 TITLE = "Crownhead"
-_INVISIBLE = ("offscreen", "dummy")  # video drivers that SDL uses if there is no screen
-_NO_DISPLAY = "no display to open a window on (crownhead play --text needs none)"
 _ICON = 64  # pixels
 _FRAME = (8, 64)  # pixels of a screen that a window's frame and a desktop's panel may take
 _COMMON_SCREEN = 1080  # pixels in height; on a finer screen the first window is larger
-
-
-class WindowError(DraughtsError):
-    """No window can be opened, because there is no display."""
 
 
 class App:
@@ -90,7 +76,7 @@ class App:
         self._first_time = self.is_first_start = not self.preferences_file.exists()
         self.preferences, message = load_preferences(self.preferences_file)
         self.opponents, self.puzzles = opponents, puzzles
-        self.thinker = Thinker(opponents, wake=_wake, known=endgame.value)
+        self.thinker = Thinker(opponents, wake=wake, known=endgame.value)
         self.autosave = Autosave(folder / "games" if folder else None)
         self.shelf = GameShelf(self.autosave.folder, folder / "libraries" if folder else None)
         self.annotator: Annotator | None = None
@@ -106,10 +92,8 @@ class App:
         self.running = False
         self._in_play: int | None = None  # number of the session's game, while it is not over
         self.frame_seconds: deque[float] = deque(maxlen=2000)
-        self._frames = pygame.time.Clock()
+        self._window_events = WindowEvents()
         self._exposed = False
-        self._repeat = KeyRepeat()
-        self._held: pygame.event.Event | None = None  # the key last pressed
 
     # --- window
 
@@ -280,34 +264,7 @@ class App:
                 self.controller.say(f"{session.ending.text}. {text}")
 
     def _events(self) -> list[pygame.event.Event]:
-        """The events since the last frame; waits for the first one unless the scene is animated."""
-        if self.go.scene.lively:
-            self._frames.tick(FRAMES_PER_SECOND)
-            events = pygame.event.get()
-        else:
-            most = _BUSY_WAIT_MS if self.thinker.busy else _IDLE_WAIT_MS
-            first = pygame.event.wait(self._repeat.wait_ms(most, time.monotonic()))
-            events = [first, *pygame.event.get()] if first.type != pygame.NOEVENT else []
-        events += self._repeated(events)
-        kept: list[pygame.event.Event] = []
-        for event in events:  # only the last of several consecutive motions counts
-            if kept and event.type == kept[-1].type == pygame.MOUSEMOTION:
-                kept[-1] = event
-            else:
-                kept.append(event)
-        return kept
-
-    def _repeated(self, events: list[pygame.event.Event]) -> list[pygame.event.Event]:
-        """The event of a held key, if it is time to repeat it; else []."""
-        now = time.monotonic()
-        for event in events:
-            if event.type == pygame.KEYDOWN:
-                self._repeat.press(event.key, key_of(event), now)
-                self._held = event
-        key = self._repeat.key
-        if key is None or self._held is None or not self._repeat.due(pygame.key.get_pressed()[key], now):
-            return []
-        return [self._held]
+        return self._window_events.next(self.go.scene.lively, self.thinker.busy)
 
     def _dispatch(self, event: pygame.event.Event) -> None:
         if event.type == pygame.QUIT:
@@ -348,44 +305,6 @@ class App:
         self.save_preferences()
         self.thinker.close()
         self.endgame.close()
-
-
-def _wake() -> None:
-    """Ends the event loop's wait; may be called by any thread."""
-    with contextlib.suppress(pygame.error):  # the window is closed
-        pygame.event.post(pygame.event.Event(pygame.USEREVENT))
-
-
-def start_pygame() -> None:
-    """Initialises the parts of pygame that the window needs; raises ``WindowError`` if there is no display."""
-    # Only X11 uses this: with the DirectColor visual that SDL prefers there, screenshots would be black.
-    os.environ.setdefault("SDL_VIDEO_X11_NODIRECTCOLOR", "1")
-    os.environ.setdefault("SDL_VIDEO_X11_WMCLASS", "crownhead")
-    try:
-        with quiet_libraries():
-            pygame.display.init()
-    except pygame.error as error:
-        raise WindowError(f"{_NO_DISPLAY}: {_what_is_missing()} ({error})") from None
-    if not os.environ.get("SDL_VIDEODRIVER") and pygame.display.get_driver() in _INVISIBLE:
-        pygame.display.quit()
-        raise WindowError(f"{_NO_DISPLAY}: {_what_is_missing()}")
-    driver = os.environ.get("SDL_AUDIODRIVER")
-    os.environ["SDL_AUDIODRIVER"] = "dummy"  # ``Sounds`` opens the audio device itself and reports if there is none
-    pygame.init()  # pygame-menu needs the rest of pygame initialised
-    forget_fonts()
-    pygame.mixer.quit()
-    pygame.joystick.quit()  # while text input is on, waiting for events costs processor time
-    if driver is None:
-        del os.environ["SDL_AUDIODRIVER"]
-    else:
-        os.environ["SDL_AUDIODRIVER"] = driver
-
-
-def _what_is_missing() -> str:
-    display = os.environ.get("DISPLAY")
-    if display:
-        return f"the display {display}, which DISPLAY names, cannot be reached"
-    return "this session has no screen; on Linux, DISPLAY is not set"
 
 
 def run(

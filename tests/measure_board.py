@@ -18,7 +18,8 @@ from real_window import screen, until, window
 
 from crownhead_board import ask_oracle, find_networks, make_network
 from engine.fen import Color
-from gui.app import App, start_pygame
+from gui.app import App
+from gui.display import start_pygame
 from gui.endgame_info import EndgameInfo
 from gui.help import Action
 from gui.opponents import Opponents, OpponentSpec

@@ -18,7 +18,8 @@ from engine.board import Board, Move
 from engine.fen import Color
 from engine.pdn import read_game
 from engine.players.time_control import TimeControl
-from gui.app import App, WindowError, start_pygame
+from gui.app import App
+from gui.display import WindowError, start_pygame
 from gui.endgame_info import EndgameInfo
 from gui.opponents import Opponents, OpponentSpec
 from gui.plan import GamePlan
@@ -40,7 +41,7 @@ def plan(*humans: Color, spec: OpponentSpec = RANDOM, fen: str = Board().fen(), 
 
 @pytest.fixture
 def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
-    monkeypatch.setattr("gui.app._IDLE_WAIT_MS", 5)
+    monkeypatch.setattr("gui.window_events.IDLE_WAIT_MS", 5)
     with opened_app(tmp_path, window_width=800, window_height=600, animation_ms=15) as app:
         yield app
 

@@ -26,7 +26,7 @@ from gui.views.scene import TIP_SECONDS
 
 @pytest.fixture
 def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
-    monkeypatch.setattr("gui.app._IDLE_WAIT_MS", 5)
+    monkeypatch.setattr("gui.window_events.IDLE_WAIT_MS", 5)
     with opened_app(tmp_path, window_width=480, window_height=360, animation_ms=0) as app:
         app.begin(GamePlan(frozenset(Color), dict.fromkeys(Color, OpponentSpec(kind="random"))), menu=False)
         app.controller.make(app.controller.session.board.parse_pdn("11-15"))

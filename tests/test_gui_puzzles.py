@@ -207,7 +207,7 @@ def test_the_record_is_kept_and_a_broken_one_set_aside(tmp_path: Path) -> None:
 
 @pytest.fixture
 def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
-    monkeypatch.setattr("gui.app._IDLE_WAIT_MS", 5)
+    monkeypatch.setattr("gui.window_events.IDLE_WAIT_MS", 5)
     with opened_app(tmp_path, lambda: (EXCHANGE,), window_width=800, window_height=600, animation_ms=0) as app:
         yield app
 

@@ -19,7 +19,8 @@ from windows import opened_app
 from engine.board import Board
 from engine.fen import START_FEN, Color
 from engine.reasons.reason import Kind, Proof, Reason
-from gui.app import App, start_pygame
+from gui.app import App
+from gui.display import start_pygame
 from gui.endgame_info import EndgameInfo
 from gui.game_report import GameReport, MoveReport
 from gui.help import Action
@@ -56,7 +57,7 @@ VARIANT = '[Event "a"]\n[GameType "20,W,10,10,N2,0"]\n[Result "*"]\n\n1. 32-28 *
 
 @pytest.fixture
 def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
-    monkeypatch.setattr("gui.app._IDLE_WAIT_MS", 5)
+    monkeypatch.setattr("gui.window_events.IDLE_WAIT_MS", 5)
     clipboard: list[str] = [""]
     monkeypatch.setattr("gui.app.get_text", lambda: clipboard[0])
     monkeypatch.setattr("gui.views.setup_scene.get_text", lambda: clipboard[0])

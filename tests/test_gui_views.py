@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from engine.board import Board
 from engine.fen import Color
-from gui.app import start_pygame
+from gui.display import start_pygame
 from gui.messages import Message
 from gui.squares import number_at, square_between
 from gui.views.animation import animate

@@ -82,7 +82,8 @@ def test_the_level_follows_results(tmp_path: Path) -> None:
     pytest.importorskip("pygame", reason="the window needs pygame")
     import pygame
 
-    from gui.app import App, start_pygame
+    from gui.app import App
+    from gui.display import start_pygame
     from gui.endgame_info import EndgameInfo
     from gui.opponents import Opponents
     from gui.plan import GamePlan

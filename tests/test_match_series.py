@@ -136,8 +136,8 @@ def test_games_are_saved_but_never_over_others(app: App, series: MatchSeries, tm
 def test_two_players_play_it_to_the_end(app: App, monkeypatch: pytest.MonkeyPatch, table: bool) -> None:
     """The real loop, from a position of few moves."""
     monkeypatch.setattr("gui.match_series.PAUSE_S", 0.0)
-    monkeypatch.setattr("gui.app._IDLE_WAIT_MS", 5)
-    monkeypatch.setattr("gui.app._BUSY_WAIT_MS", 5)
+    monkeypatch.setattr("gui.window_events.IDLE_WAIT_MS", 5)
+    monkeypatch.setattr("gui.window_events.BUSY_WAIT_MS", 5)
     app.series = MatchSeries((FIRST, FIRST), 2, [Board(SHORT)], TOOLS)
     app.series.begin(app.controller)
     if table:

@@ -148,7 +148,7 @@ def test_a_line_behind_the_end_of_a_game_is_refused() -> None:
 
 @pytest.fixture
 def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
-    monkeypatch.setattr("gui.app._IDLE_WAIT_MS", 5)
+    monkeypatch.setattr("gui.window_events.IDLE_WAIT_MS", 5)
     (tmp_path / "kept.pdn").write_text(GAMES)
     with opened_app(tmp_path, window_width=800, window_height=600, animation_ms=0) as app:
         app.preferences.collection = str(tmp_path / "kept.pdn")

@@ -7,7 +7,8 @@ from typing import Any
 
 import pygame
 
-from gui.app import App, start_pygame
+from gui.app import App
+from gui.display import start_pygame
 from gui.endgame_info import EndgameInfo
 from gui.opponents import Opponents
 from gui.preferences import Preferences, save_preferences
