@@ -10,6 +10,8 @@ from learner.endgame.oracle import Oracle, open_oracle
 from .config import RunConfig
 from .endgame import EndgameKnowledge
 
+_MOST_SIMULATIONS = 100_000
+
 
 @cache
 def shared_tablebase() -> Tablebase:
@@ -19,8 +21,11 @@ def shared_tablebase() -> Tablebase:
 
 @cache
 def shared_oracle() -> Oracle:
-    """The endgame oracle that comes with the program, read once per process; raises ``CheckpointError``."""
-    return open_oracle()
+    """The endgame oracle that comes with the program, read once per process; raises ``CheckpointError``.
+
+    Its largest trees are left out: beside a game, half a gigabyte is too much for them.
+    """
+    return open_oracle(most_simulations=_MOST_SIMULATIONS)
 
 
 def leaf_oracle(config: SearchConfig) -> LeafOracle | None:

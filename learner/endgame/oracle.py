@@ -20,17 +20,19 @@ from ..checkpoint import INFO_FILE, CheckpointError, naming_errors, read_fields,
 from ..network_base import NetworkError, check_tensors
 from ..report import make_writable_folder
 from .data import FLAG_NONE, flags_of
-from .member import MAX_BOARD_PIECES, Member, OracleError
+from .member import MAX_BOARD_PIECES, UNTESTED_CONFIDENCE, Member, OracleError
 from .networks import CARD_FILE, EndgameNetwork, StoredNetwork, load_endgame_network, read_card
-from .resolve import MOST_EVALUATIONS, PROVEN, Resolved, resolve
+from .probabilities import bounded
+from .resolve import CHANGED, MOST_EVALUATIONS, PROVEN, Resolved, resolve
+from .tree_search import SHIPPED_PACKAGE, TreeSearch, TreeSettings
 from .trust import Beyond
 from .validation import OUTCOMES
 
 RULES, NETWORK = "rules", "network"
 _NUMBERS = "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"
-SEARCHES = ("capture search", *(f"{number}-ply search" for number in _NUMBERS))
-"""Names of the searches by rounds (``resolve``)."""
-SHIPPED_PACKAGE = "checkpoints"
+SEARCHES = ("capture search", *(f"{number}-ply search" for number in _NUMBERS), "tree search")
+"""Names of the searches by rounds (``resolve``), and behind them that of the tree search."""
+TREE = len(SEARCHES) - 1
 SCHEMA_VERSION: Literal[1] = 1
 ORACLE_FILE = "oracle.json"
 ORACLE_FOLDER = "oracle"  # in the folder of a training, and of what is shipped
@@ -55,17 +57,26 @@ class MemberCard(StoredNetwork):
 
 
 class OracleCard(BaseModel, frozen=True, extra="forbid"):
-    """Contents of ``oracle.json``: ``figures`` of training and calibration, and the version that wrote it."""
+    """Contents of ``oracle.json``: ``figures`` of training and calibration, and the version that wrote it; ``trees`` is
+    None where no tree is searched."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
     members: tuple[MemberCard, ...]
+    trees: TreeSettings | None = None
     figures: dict[str, JsonValue]
     created: datetime
     crownhead: str
 
 
-def save_oracle(folder: Path | str, members: Sequence[Member], figures: Mapping[str, Any] | None = None) -> OracleCard:
-    """Writes the members of an oracle as a folder, whole or not at all; one that is already there is replaced.
+def save_oracle(
+    folder: Path | str,
+    members: Sequence[Member],
+    figures: Mapping[str, Any] | None = None,
+    trees: TreeSettings | None = None,
+) -> OracleCard:
+    """Writes the members of an oracle and, if it has one, its tree search as a folder, whole or not at all.
+
+    One that is already there is replaced.
 
     Weights are stored as 16-bit floating-point numbers: half the size, and verdicts change on fewer than one position
     in ten thousand. ``figures``: anything that JSON can hold.
@@ -85,7 +96,11 @@ def save_oracle(folder: Path | str, members: Sequence[Member], figures: Mapping[
         fields = StoredNetwork.fields_of(member.network, member.pieces, contents[name])
         cards.append(MemberCard(**{**fields, **member.settings}, file=name, calibrated=member.calibrated))
     card = OracleCard(
-        members=tuple(cards), figures=dict(figures or {}), created=datetime.now(UTC), crownhead=installed_version()
+        members=tuple(cards),
+        trees=trees,
+        figures=dict(figures or {}),
+        created=datetime.now(UTC),
+        crownhead=installed_version(),
     )
     contents[ORACLE_FILE] = sealed(card.model_dump(mode="json"))
     check_oracle_place(folder)
@@ -165,13 +180,17 @@ class Oracle:
     A position belongs to the member for the fewest pieces that is still for as many as it has, else to the last one.
     So do positions that a search reaches; threshold and rounds are those of the position searched.
 
+    Args:
+        trees: searches what the members' searches leave in doubt; None: nothing does.
+
     Raises:
         OracleError: no member.
     """
 
-    def __init__(self, members: Sequence[Member]) -> None:
+    def __init__(self, members: Sequence[Member], trees: TreeSearch | None = None) -> None:
         if not members:
             raise OracleError("an oracle needs a network")
+        self.trees = trees
         self.members = tuple(sorted(members, key=lambda member: member.pieces[1]))
         ends = [member.pieces[1] for member in self.members]
         self._member_of = np.minimum(np.searchsorted(ends, range(MAX_BOARD_PIECES + 1)), len(ends) - 1)
@@ -214,7 +233,12 @@ class Oracle:
         return resolve(positions, self.network_probabilities)
 
     def search(self, positions: np.ndarray) -> Resolved:
-        """Judges positions uint32 [N, 4] by captures, and where these leave doubt, by quiet moves as well."""
+        """Judges positions uint32 [N, 4] by captures, and where these leave doubt, by quiet moves, then by a tree."""
+        found = self._searched(positions, beyond=True)
+        return found if self.trees is None else self._deepened(positions, found, self.trees)
+
+    def without_trees(self, positions: np.ndarray) -> Resolved:
+        """Judges as ``search`` does, but searches no tree."""
         return self._searched(positions, beyond=True)
 
     def stated(self, positions: np.ndarray) -> Resolved:
@@ -235,6 +259,23 @@ class Oracle:
                 column[places] = values
         return result
 
+    def _deepened(self, positions: np.ndarray, found: Resolved, trees: TreeSearch) -> Resolved:
+        for row in trees.wanted(positions, found.probabilities):
+            shares, simulations, proven = trees.judged(positions[row], found.probabilities[row])
+            found.probabilities[row], found.rounds[row] = shares, TREE
+            found.evaluations[row] += simulations
+            found.ways[row] = PROVEN if proven else CHANGED
+            further = int(np.bitwise_count(positions[row, 0] | positions[row, 1])) - trees.settings.calibrated
+            if further > 0 and not proven:
+                found.probabilities[row] = self._bounded(shares, further)
+        return found
+
+    def _bounded(self, shares: np.ndarray, further: int) -> np.ndarray:
+        """``shares`` float32 [3] of a tree of ``further`` pieces more than any that its weights were fitted on."""
+        beyond = self.members[-1].beyond
+        most = UNTESTED_CONFIDENCE if beyond is None else beyond.most**further
+        return bounded(shares[np.newaxis], most)[0]
+
     def probe(self, board: Board) -> Answer:
         """Judges the position on a board; repetitions and the plies since a capture count only if they end the game."""
         outcome = board.outcome()
@@ -251,20 +292,22 @@ class Oracle:
             source = NETWORK if found.evaluations[0] else RULES  # an opponent without pieces
         if found.ways[0] != PROVEN:
             pieces, member = len(board.piece_map()), self.member_of(board)
-            if pieces > member.edge:
+            trees = self.trees if found.rounds[0] == TREE else None
+            if pieces > (member.edge if trees is None else trees.settings.calibrated):
                 source = f"{source}, never tested on {pieces} pieces"
             elif not member.calibrated:
                 source = f"{source}, not calibrated"
         return Answer((win, draw, loss), OUTCOMES[1 - int(found.values[0])], max(win, draw, loss), source)
 
 
-def open_oracle(folder: Path | str | None = None) -> Oracle:
+def open_oracle(folder: Path | str | None = None, most_simulations: int | None = None) -> Oracle:
     """The oracle in a folder, or one of the network in it: an endgame network's, or a self-play checkpoint's.
 
     A network alone comes uncalibrated, with the default threshold (``Member``).
 
     Args:
         folder: None for the oracle that is shipped.
+        most_simulations: rounds of its tree search with more are left out, for less time and memory; None: none is.
 
     Raises:
         CheckpointError: a file is missing, damaged, of another version, or none of these.
@@ -272,7 +315,10 @@ def open_oracle(folder: Path | str | None = None) -> Oracle:
     folder = shipped_folder() if folder is None else folder
     place = oracle_folder(folder)
     if place is not None:
-        return Oracle(read_members(place))
+        trees = read_oracle_card(place).trees
+        if trees is not None and most_simulations is not None:
+            trees = trees.limited(most_simulations)
+        return Oracle(read_members(place), None if trees is None else TreeSearch(trees))
     whole = whole_folder(Path(folder))
     if not (whole / INFO_FILE).exists() and not (whole / CARD_FILE).exists():
         raise CheckpointError(f"{folder}: holds no {ORACLE_FILE}, {CARD_FILE} or {INFO_FILE}: name a folder with one")

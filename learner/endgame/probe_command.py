@@ -15,7 +15,7 @@ from engine.errors import FenError
 from engine.tablebase import MissingTableError, Tablebase, open_tablebase
 
 from .member import UNTESTED_CONFIDENCE, Member
-from .oracle import Oracle, open_oracle
+from .oracle import SEARCHES, TREE, Oracle, open_oracle
 from .validation import OUTCOMES
 
 _COMMENTS = ("#", ";")  # how lines begin that are none of positions
@@ -26,13 +26,16 @@ class ProbeError(ValueError):
     """Nothing to probe, or something that is no position."""
 
 
-def probe_command(fens: Sequence[str], net: Path | None, folder: Path | None, quiet: bool) -> Iterator[dict[str, Any]]:
+def probe_command(
+    fens: Sequence[str], net: Path | None, folder: Path | None, quiet: bool, trees: bool = True
+) -> Iterator[dict[str, Any]]:
     """What oracle and tables say of positions, one after the other; see ``crownhead probe --help``.
 
     Args:
         fens: positions; none, or ``-`` among them, reads standard input too, one position a line.
         net: folder of an oracle or a network; None for the oracle that is shipped.
         folder: of the tables; None for the default one.
+        trees: whether trees are searched where the oracle is unsure; some tenths of a second each.
 
     Yields:
         For each position ``fen``, ``exact`` (for the side to move, or None), ``distance`` (plies to the end of the game
@@ -48,15 +51,20 @@ def probe_command(fens: Sequence[str], net: Path | None, folder: Path | None, qu
     from_input = len(given) < len(fens) or not fens
     if from_input and (sys.stdin is None or sys.stdin.isatty()):
         raise ProbeError("no position: give FENs, or write them to standard input, one a line")
-    oracle, console = open_oracle(net), Console(quiet=quiet, soft_wrap=True, highlight=False, markup=False)
+    oracle = open_oracle(net, None if trees else 0)
+    console = Console(quiet=quiet, soft_wrap=True, highlight=False, markup=False)
     console.print(_ROW.format("position", "exact", "plies", "verdict", "win", "draw", "loss", "source"))
     read = bad = 0
     asked: set[tuple[Member, int]] = set()
+    far = False  # whether a tree had more pieces than any that its weights were fitted on
     with open_tablebase(folder) as tables:
 
         def answer(board: Board) -> dict[str, Any]:
+            nonlocal far
             asked.add((oracle.member_of(board), len(board.piece_map())))
-            return _shown(_probed(board, oracle, tables), console)
+            found = _probed(board, oracle, tables)
+            far = far or found["source"].startswith(f"{SEARCHES[TREE]},")
+            return _shown(found, console)
 
         yield from map(answer, given)
         for number, text in _lines_of_standard_input() if from_input else ():
@@ -70,6 +78,8 @@ def probe_command(fens: Sequence[str], net: Path | None, folder: Path | None, qu
             else:
                 yield answer(board)
     _print_doubt(oracle, asked, console)
+    if far and oracle.trees is not None:
+        console.print(f"Tree searches were tested on up to {oracle.trees.settings.calibrated} pieces.")
     if bad:
         raise ProbeError(f"{bad} of {read} lines of standard input are no positions, see above")
     if not asked:

@@ -29,7 +29,7 @@ from .progress import OracleProgress
 from .reached import some, with_tables
 from .validation import ACCURACY_KEYS, METHODS, Judgements, Validation, calibration_error, reliability_bins, validate
 
-_CHUNK = 1 << 14
+_CHUNK, _FEW = 1 << 14, 1 << 6  # positions between two updates of the progress; few where trees are searched
 GAMES = "games"
 
 
@@ -42,6 +42,7 @@ def oracle_validate_command(
     quiet: bool,
     out: Path | None = None,
     games: np.ndarray | None = None,
+    trees: bool = False,
 ) -> dict[str, Any]:
     """Measures an oracle on fresh positions; see ``crownhead oracle validate --help`` and ``oracle report --help``.
 
@@ -52,6 +53,7 @@ def oracle_validate_command(
         folder: of the tables; of up to six pieces, what it lacks is solved in memory.
         out: folder for a report with figures; None for no report.
         games: uint32 [N, 4], positions of games: those of 2 to ``pieces`` pieces are judged as well, each once.
+        trees: whether trees are searched where the oracle is unsure; some tenths of a second each.
 
     Returns:
         ``Validation.to_json`` and the figures of the measurement; with ``games``, the same of these positions as
@@ -68,17 +70,18 @@ def oracle_validate_command(
     if out is not None:
         check_packages()
         make_writable_folder(out)  # now, not after a minute
-    oracle, of_games = open_oracle(net), None
+    oracle, of_games = open_oracle(net, None if trees else 0), None
     with OracleProgress(quiet) as progress, open_values(folder, pieces, progress) as tables:
         reached = None if games is None else _positions_of(games, pieces, tables)
         if net is not None and oracle_folder(net) is None:
             few = min(positions, QUICK_POSITIONS)
             oracle = calibrate_oracle(oracle.networks, tables, QUICK_BUDGET, few, seed, progress.part)
-        drawn = _drawn(sampler_of(tables, pieces, seed, TEST), positions)
+        chunk = _CHUNK if oracle.trees is None else _FEW
+        drawn = _drawn(sampler_of(tables, pieces, seed, TEST), positions, chunk)
         validation, figures = _measured(oracle, drawn, positions, pieces, progress)
         if reached is not None:
-            of_games = _measured(oracle, _listed(reached, tables), len(reached), pieces, progress)[1]
-    figures |= {"pieces": pieces, "seed": seed, "members": oracle.settings}
+            of_games = _measured(oracle, _listed(reached, tables, chunk), len(reached), pieces, progress)[1]
+    figures |= {"pieces": pieces, "seed": seed, "members": oracle.settings, "tree_search": oracle.trees is not None}
     if of_games is not None:
         figures[GAMES] = of_games
     if not quiet:
@@ -106,14 +109,14 @@ def _positions_of(games: np.ndarray, pieces: int, tables: Values) -> np.ndarray:
     return found
 
 
-def _drawn(sampler: EndgameSampler, positions: int) -> Iterator[EndgameBatch]:
-    for start in range(0, positions, _CHUNK):
-        yield sampler.draw(min(_CHUNK, positions - start))
+def _drawn(sampler: EndgameSampler, positions: int, chunk: int) -> Iterator[EndgameBatch]:
+    for start in range(0, positions, chunk):
+        yield sampler.draw(min(chunk, positions - start))
 
 
-def _listed(positions: np.ndarray, tables: Values) -> Iterator[EndgameBatch]:
-    for start in range(0, len(positions), _CHUNK):
-        yield labelled(positions[start : start + _CHUNK], tables)
+def _listed(positions: np.ndarray, tables: Values, chunk: int) -> Iterator[EndgameBatch]:
+    for start in range(0, len(positions), chunk):
+        yield labelled(positions[start : start + chunk], tables)
 
 
 def _measured(

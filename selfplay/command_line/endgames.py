@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .options import MOST_PIECES, Games, Json, Net, Pieces, Positions, Seed, Tables, request_command
+from .options import MOST_PIECES, Games, Json, Net, Pieces, Positions, Seed, Tables, Trees, request_command
 
 tablebase = typer.Typer(help="Exact endgame tables: build, check and describe them.", no_args_is_help=True)
 oracle = typer.Typer(
@@ -115,13 +115,14 @@ def probe(
     ] = None,
     net: Net = None,
     folder: Tables = None,
+    trees: Trees = True,
     quiet: Json = False,
 ) -> Any:
     """Judge endgames by the oracle and, if tables cover them, exactly. Without FENs, reads standard input."""
     from learner.endgame.probe_command import probe_command
     from selfplay.players import network_folder
 
-    return probe_command(fens or [], network_folder(net), folder, quiet)
+    return probe_command(fens or [], network_folder(net), folder, quiet, trees)
 
 
 def classics(
@@ -222,6 +223,22 @@ def oracle_calibrate(
     return oracle_calibrate_command(nets, folder, out, budget, positions, seed, quiet, _positions(games, MOST_PIECES))
 
 
+@oracle.command("trees")
+def oracle_trees(
+    net: Annotated[Path, typer.Argument(metavar="ORACLE", help="Folder of the oracle; it is rewritten.")],
+    pieces: Pieces = 6,
+    positions: Positions = 3_000,
+    seed: Seed = 1,
+    games: Games = None,
+    folder: Tables = None,
+    quiet: Json = False,
+) -> Any:
+    """Let the champion search trees where the oracle is unsure: fit, by exact values, how much they count."""
+    from learner.endgame.trees_command import oracle_trees_command
+
+    return oracle_trees_command(net, pieces, positions, seed, folder, quiet, _positions(games, MOST_PIECES))
+
+
 @oracle.command("validate")
 def oracle_validate(
     net: Net = None,
@@ -230,6 +247,7 @@ def oracle_validate(
     seed: Seed = 1,
     games: Games = None,
     folder: Tables = None,
+    trees: Trees = False,
     quiet: Json = False,
 ) -> Any:
     """Measure an oracle on positions of the test split, on which no network is trained."""
@@ -237,7 +255,9 @@ def oracle_validate(
     from selfplay.players import network_folder
 
     reached = _positions(games, pieces)
-    return oracle_validate_command(network_folder(net), pieces, positions, seed, folder, quiet, games=reached)
+    return oracle_validate_command(
+        network_folder(net), pieces, positions, seed, folder, quiet, games=reached, trees=trees
+    )
 
 
 @oracle.command("report")
@@ -249,6 +269,7 @@ def oracle_report(
     seed: Seed = 1,
     games: Games = None,
     folder: Tables = None,
+    trees: Trees = False,
     quiet: Json = False,
 ) -> Any:
     """Measure an oracle and write a report: an HTML page, its figures as PNG, all numbers as JSON."""
@@ -256,4 +277,4 @@ def oracle_report(
     from selfplay.players import network_folder
 
     reached = _positions(games, pieces)
-    return oracle_validate_command(network_folder(net), pieces, positions, seed, folder, quiet, out, reached)
+    return oracle_validate_command(network_folder(net), pieces, positions, seed, folder, quiet, out, reached, trees)

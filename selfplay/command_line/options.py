@@ -30,6 +30,12 @@ Pieces = Annotated[int, typer.Option(min=2, max=MOST_PIECES, help="Positions of 
 Games = Annotated[
     Path | None, typer.Option(help="Games whose positions are used as well: folder of a run or of shards, or PDN.")
 ]
+Trees = Annotated[
+    bool,
+    typer.Option(
+        "--trees/--no-trees", help="Whether trees are searched where the oracle is unsure, tenths of a second each."
+    ),
+]
 Positions = Annotated[int, typer.Option(min=1, help="Number of positions.")]
 MAX_SEED = (1 << 32) - 1
 MAX_GAMES = 20_000  # limited because all openings are made in advance

@@ -1,0 +1,71 @@
+"""What ``crownhead oracle trees`` does: fits how much tree searches count beside what an oracle says."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from engine.console import Console
+
+from .calibration import Questions
+from .commands import OracleCommandError, check_pieces, open_values
+from .oracle import Oracle, check_oracle_place, oracle_folder, read_members, read_oracle_card, save_oracle
+from .progress import OracleProgress
+from .resolve import PROVEN
+from .tree_search import ASK_BELOW, SIMULATIONS, ChampionTrees, Trees, fit_trees
+
+FEWEST = 50  # positions that three numbers can be fitted on
+
+
+def oracle_trees_command(
+    net: Path,
+    pieces: int,
+    positions: int,
+    seed: int,
+    folder: Path | None,
+    quiet: bool,
+    games: np.ndarray | None = None,
+    simulations: Sequence[int] = SIMULATIONS,
+    trees: Trees | None = None,
+) -> dict[str, Any]:
+    """Gives an oracle tree searches; see ``crownhead oracle trees --help``.
+
+    Args:
+        net: folder of the oracle, which is rewritten.
+        positions: of the validation split to be drawn; those that leave the oracle unsure are searched.
+        games: uint32 [N, 4], positions of games: half of the positions then lie around them.
+
+    Raises:
+        ValueError: ``net`` is no oracle, bad arguments, or too few positions that the oracle is unsure of.
+    """
+    torch.set_num_threads(1)
+    check_pieces(pieces)
+    place = oracle_folder(net)
+    if place is None:
+        raise OracleCommandError(f"{net}: is no oracle; make one with crownhead oracle calibrate")
+    check_oracle_place(place)
+    card, oracle = read_oracle_card(place), Oracle(read_members(place))
+    searched: Trees = trees or ChampionTrees(simulations[-1])
+    if pieces < searched.fewest:
+        raise OracleCommandError(f"--pieces {pieces}: tables know these; trees serve from {searched.fewest} on")
+    with OracleProgress(quiet) as progress, open_values(folder, pieces, progress) as tables:
+        progress.phase("drawing positions")
+        batch = Questions(tables, positions, seed, games).draw(searched.fewest, pieces, 0)
+        found = oracle.without_trees(batch.positions)
+        unsure = np.flatnonzero((found.confidence < ASK_BELOW) & (found.ways != PROVEN))
+        if len(unsure) < FEWEST:
+            raise OracleCommandError(f"the oracle is unsure of {len(unsure)} of {positions} positions: draw more")
+        progress.phase("searching trees", len(unsure))
+        classes = 1 - batch.values[unsure].astype(np.int64)
+        settings = fit_trees(
+            batch.positions[unsure], found.probabilities[unsure], classes, simulations, searched, progress.done
+        )
+    save_oracle(place, oracle.members, card.figures, settings)
+    console = Console(quiet=quiet)
+    for one in settings.rounds:
+        console.print(
+            f"{one.simulations} simulations: own opinion {one.own:.2f}, tree {one.tree:.2f}, draws {one.draw:+.2f}"
+        )
+    return {"oracle": str(place), "searched": len(unsure), "trees": settings.model_dump(mode="json")}

@@ -1,0 +1,183 @@
+"""Tree searches of the oracle: what they count, when they are asked, and how they are stored."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from test_endgame_oracle import SMALL, FakeNetwork
+
+from engine.board import Board
+from engine.outcomes import LOSS, UNKNOWN, WIN
+from engine.tablebase.folder import SHIPPED
+from learner.endgame import tree_search
+from learner.endgame.commands import OracleCommandError
+from learner.endgame.member import Member
+from learner.endgame.networks import PairNetwork
+from learner.endgame.oracle import ORACLE_FILE, Oracle, open_oracle, read_oracle_card, save_oracle, shipped_folder
+from learner.endgame.resolve import PROVEN
+from learner.endgame.tree_search import ChampionTrees, Opinion, TreeRound, TreeSearch, TreeSettings, fit_trees
+from learner.endgame.trees_command import oracle_trees_command
+from learner.endgame.trust import Beyond
+
+ROUNDS = (TreeRound(simulations=10, own=0.5, tree=1, draw=0), TreeRound(simulations=50, own=0, tree=1, draw=0))
+TWO, THREE, FOUR = (Board(fen) for fen in ("W:WK1:BK28", "W:WK1,K2:BK28", "W:WK1,K2:BK28,K27"))
+
+
+class FakeTrees:
+    """Says the same of every position, one opinion after the other; notes what it was asked."""
+
+    def __init__(self, *said: Opinion, fewest: int = 3) -> None:
+        self.said, self.fewest = said, fewest
+        self.asked: list[tuple[list[int], int]] = []
+
+    def opinions(self, position: np.ndarray, simulations: Sequence[int]) -> Iterator[Opinion]:
+        for opinion, most in zip(self.said, simulations, strict=True):
+            self.asked.append((position.tolist(), most))
+            yield opinion
+
+
+def opinion(win: float, draw: float, loss: float, proof: int = UNKNOWN) -> Opinion:
+    return Opinion(np.array([win, draw, loss], np.float32), proof)
+
+
+def words(*boards: Board) -> np.ndarray:
+    return np.array([[*board.words(), 0] for board in boards], np.uint32)
+
+
+def oracle_with(trees: FakeTrees, calibrated: int = 4, **settings: Any) -> Oracle:
+    """An oracle that is sure of nothing by itself."""
+    member = Member(FakeNetwork(sharpness=0.1), threshold=0.9, rounds=0, calibrated=4)
+    return Oracle([member], TreeSearch(TreeSettings(rounds=ROUNDS, calibrated=calibrated, **settings), trees))
+
+
+def test_opinions_are_weighed_by_hand() -> None:
+    own, tree = np.float32([[0.2, 0.5, 0.3]]), np.float32([[0.6, 0.4, 0.0]])
+    found = TreeRound(simulations=1, own=0.5, tree=2, draw=-1).weighed(own, tree)
+    parts = np.array([0.2**0.5 * 0.6**2, 0.5**0.5 * 0.4**2 * np.exp(-1), 0.3**0.5 * 1e-4**2])
+    assert found[0] == pytest.approx(parts / parts.sum(), rel=1e-4)
+
+
+def test_only_doubtful_positions_beyond_the_tables_are_searched() -> None:
+    trees = FakeTrees(opinion(0.1, 0.8, 0.1), opinion(0.1, 0.1, 0.8))
+    oracle = oracle_with(trees)
+    found, plain = oracle.search(words(TWO, THREE)), oracle.without_trees(words(TWO, THREE))
+    assert trees.asked == [(words(THREE)[0].tolist(), most) for most in (10, 50)]
+    assert found.probabilities[0].tolist() == plain.probabilities[0].tolist()
+    assert found.probabilities[1] == pytest.approx([0.1, 0.1, 0.8], abs=1e-5)  # the last round's weights
+    assert (found.evaluations - plain.evaluations).tolist() == [0, 50]
+    sure = oracle_with(trees, ask_below=0.3)  # the largest of three is more
+    trees.asked.clear()
+    assert sure.search(words(THREE)).probabilities.tolist() == plain.probabilities[1:].tolist()
+    assert trees.asked == []
+
+
+def test_rounds_end_when_the_verdict_is_sure() -> None:
+    trees = FakeTrees(opinion(0, 1, 0), opinion(1, 0, 0))
+    answer = oracle_with(trees, stop_at=0.95).probe(THREE)
+    assert [most for _, most in trees.asked] == [10]
+    assert (answer.verdict, answer.source) == ("draw", "tree search")
+    assert answer.confidence > 0.95
+
+
+@pytest.mark.parametrize(("proof", "verdict"), [(WIN, "win"), (LOSS, "loss")])
+def test_what_a_tree_proves_is_certain(proof: int, verdict: str) -> None:
+    trees = FakeTrees(opinion(0.3, 0.4, 0.3, proof), opinion(0, 1, 0))
+    oracle = oracle_with(trees, calibrated=3)
+    answer = oracle.probe(FOUR)
+    assert (answer.verdict, answer.confidence, answer.source) == (verdict, 1.0, "tree search")
+    assert oracle.search(words(FOUR)).ways.tolist() == [PROVEN]
+    assert len(trees.asked) == 2  # one for each question: nothing is left to search
+
+
+def test_nothing_is_as_sure_beyond_the_pieces_that_weights_were_fitted_on() -> None:
+    rule = Beyond(temperatures=(1, 1, 1), doubts=(0, 0, 0), most=0.9, pieces=4, positions=10)
+    trees = FakeTrees(opinion(0, 1, 0), opinion(0, 1, 0))
+    oracle = oracle_with(trees, calibrated=3)
+    oracle = Oracle([replace(oracle.members[0], beyond=rule)], oracle.trees)
+    near, far = oracle.probe(THREE), oracle.probe(FOUR)
+    assert near.confidence > 0.99
+    assert far.confidence == pytest.approx(0.9, abs=1e-5)
+    assert (near.source, far.source) == ("tree search", "tree search, never tested on 4 pieces")
+
+
+def test_fitted_weights_find_out_who_is_right() -> None:
+    rng = np.random.default_rng(1)
+    classes = rng.integers(0, 3, 400)
+    told = np.where(rng.random(400) < 0.9, classes, rng.integers(0, 3, 400))  # mostly right
+    right = (0.7 * np.eye(3)[told] + 0.1).astype(np.float32)
+    noise = rng.dirichlet([1, 1, 1], 400).astype(np.float32)
+    said = iter([opinion(*row) for row in right])
+
+    class Sequential(FakeTrees):
+        def opinions(self, position: np.ndarray, simulations: Sequence[int]) -> Iterator[Opinion]:
+            yield next(said)
+
+    done: list[int] = []
+    settings = fit_trees(np.tile(words(FOUR), (400, 1)), noise, classes, [10], Sequential(), done.append)
+    (found,) = settings.rounds
+    assert found.tree > 1
+    assert abs(found.own) < 0.3
+    assert (settings.calibrated, done[-1]) == (4, 400)
+    assert (found.weighed(noise, right).argmax(1) == told).mean() > 0.99
+
+
+def test_settings_come_back_from_the_folder_and_go_with_a_new_calibration(tmp_path: Path) -> None:
+    settings = TreeSettings(rounds=ROUNDS, calibrated=6)
+    members = open_oracle().members
+    save_oracle(tmp_path / "a", members, {}, settings)
+    assert read_oracle_card(tmp_path / "a").trees == settings
+    trees = open_oracle(tmp_path / "a").trees
+    assert trees is not None
+    assert trees.settings == settings
+    fewer = open_oracle(tmp_path / "a", most_simulations=49).trees
+    assert fewer is not None
+    assert fewer.settings.rounds == ROUNDS[:1]
+    assert open_oracle(tmp_path / "a", most_simulations=9).trees is None
+    save_oracle(tmp_path / "b", members)
+    assert open_oracle(tmp_path / "b").trees is None
+
+
+def test_the_command_fits_and_rewrites_the_oracle(tmp_path: Path) -> None:
+    place = tmp_path / "oracle"
+    save_oracle(place, [Member(PairNetwork(SMALL), (2, 4), threshold=0.9, rounds=0, calibrated=4)], {"kept": 1})
+    trees = FakeTrees(opinion(0.2, 0.6, 0.2), fewest=3)
+    told = oracle_trees_command(place, 4, 300, 1, SHIPPED, True, None, [10], trees)
+    card = read_oracle_card(place)
+    assert card.trees is not None
+    assert told["trees"] == card.trees.model_dump(mode="json")
+    assert card.figures == {"kept": 1}
+    assert card.trees.calibrated == 4
+    assert told["searched"] > 50
+    before = (place / ORACLE_FILE).read_bytes()
+    for arguments, message in (((place, 2, 300), "trees serve from 3"), ((place, 4, 1), "draw more")):
+        with pytest.raises(OracleCommandError, match=message):
+            oracle_trees_command(*arguments, 1, SHIPPED, True, None, [10], trees)
+    with pytest.raises(OracleCommandError, match="is no oracle"):
+        oracle_trees_command(tmp_path / "none", 4, 300, 1, SHIPPED, True, None, [10], trees)
+    assert (place / ORACLE_FILE).read_bytes() == before
+
+
+def test_the_champion_searches_to_the_tables() -> None:
+    trees = ChampionTrees(2_000)
+    assert trees.fewest == 6
+    won, drawn = Board("B:WK32:BK1,K2,9,10,11"), Board("W:WK30,K32,21:BK1,K3,12")
+    (first,) = trees.opinions(words(won)[0], [2_000])
+    assert first.proof == WIN or first.wdl[0] > 0.8
+    few, more = trees.opinions(words(drawn)[0], [100, 2_000])
+    assert few.wdl.sum() == pytest.approx(1, abs=1e-3) == more.wdl.sum()
+
+
+def test_a_champion_without_a_student_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree_search, "CHAMPION_FOLDER", "oracle")
+    with pytest.raises(ValueError, match="there is no student"):
+        next(ChampionTrees(10).opinions(words(FOUR)[0], [10]))
+
+
+def test_the_shipped_oracle_searches_trees() -> None:
+    card = read_oracle_card(shipped_folder())
+    assert card.trees is not None
+    assert [one.simulations for one in card.trees.rounds] == sorted(one.simulations for one in card.trees.rounds)
+    assert card.trees.calibrated >= 6
