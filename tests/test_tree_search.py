@@ -17,10 +17,20 @@ from learner.endgame.commands import OracleCommandError
 from learner.endgame.member import Member
 from learner.endgame.networks import PairNetwork
 from learner.endgame.oracle import ORACLE_FILE, Oracle, open_oracle, read_oracle_card, save_oracle, shipped_folder
+from learner.endgame.probe_command import probe_command
 from learner.endgame.resolve import PROVEN
-from learner.endgame.tree_search import ChampionTrees, Opinion, TreeRound, TreeSearch, TreeSettings, fit_trees
+from learner.endgame.tree_search import (
+    CHAMPION_FOLDER,
+    ChampionTrees,
+    Opinion,
+    TreeRound,
+    TreeSearch,
+    TreeSettings,
+    fit_trees,
+)
 from learner.endgame.trees_command import oracle_trees_command
 from learner.endgame.trust import Beyond
+from learner.student import read_student_info
 
 ROUNDS = (TreeRound(simulations=10, own=0.5, tree=1, draw=0), TreeRound(simulations=50, own=0, tree=1, draw=0))
 TWO, THREE, FOUR = (Board(fen) for fen in ("W:WK1:BK28", "W:WK1,K2:BK28", "W:WK1,K2:BK28,K27"))
@@ -28,6 +38,8 @@ TWO, THREE, FOUR = (Board(fen) for fen in ("W:WK1:BK28", "W:WK1,K2:BK28", "W:WK1
 
 class FakeTrees:
     """Says the same of every position, one opinion after the other; notes what it was asked."""
+
+    network = "f00d"
 
     def __init__(self, *said: Opinion, fewest: int = 3) -> None:
         self.said, self.fewest = said, fewest
@@ -120,7 +132,7 @@ def test_fitted_weights_find_out_who_is_right() -> None:
     (found,) = settings.rounds
     assert found.tree > 1
     assert abs(found.own) < 0.3
-    assert (settings.calibrated, done[-1]) == (4, 400)
+    assert (settings.calibrated, settings.network, done[-1]) == (4, "f00d", 400)
     assert (found.weighed(noise, right).argmax(1) == told).mean() > 0.99
 
 
@@ -181,3 +193,16 @@ def test_the_shipped_oracle_searches_trees() -> None:
     assert card.trees is not None
     assert [one.simulations for one in card.trees.rounds] == sorted(one.simulations for one in card.trees.rounds)
     assert card.trees.calibrated >= 6
+    student = read_student_info(shipped_folder().parent / CHAMPION_FOLDER)
+    assert student is not None
+    assert card.trees.network == student.digest, "fit the weights again: crownhead oracle trees checkpoints/oracle"
+
+
+def test_probe_says_how_far_trees_were_tested(capsys: pytest.CaptureFixture[str]) -> None:
+    seven = "B:W18,K22,23,30:BK1,10,11"
+    (found,) = probe_command([seven], None, SHIPPED, quiet=False)
+    assert found["source"] == "tree search, never tested on 7 pieces"
+    assert "Tree searches were tested on up to 6 pieces." in capsys.readouterr().out
+    (plain,) = probe_command([seven], None, SHIPPED, False, trees=False)
+    assert "tree" not in plain["source"]
+    assert "Tree" not in capsys.readouterr().out

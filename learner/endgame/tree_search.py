@@ -26,7 +26,7 @@ from engine.search import BOARD_SEARCH, LockstepSearch, SearchConfig, SearchResu
 from engine.tablebase import Tablebase, open_tablebase
 from engine.tablebase.folder import SHIPPED
 
-from ..checkpoint import CheckpointError
+from ..checkpoint import Checkpoint, CheckpointError
 from ..inference import NetworkEvaluator, make_evaluator
 from ..student import load_student
 from .probabilities import log_probabilities, softmax
@@ -62,12 +62,14 @@ class TreeSettings(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         ask_below: positions of which the oracle is at least as sure are not searched.
         stop_at: no further round from this confidence on.
         calibrated: most pieces of the positions that the weights were fitted on.
+        network: digest of the network that searched then.
     """
 
     rounds: tuple[TreeRound, ...] = Field(min_length=1)
     ask_below: float = Field(ASK_BELOW, gt=0, le=1)
     stop_at: float = Field(STOP_AT, gt=0, le=1)
     calibrated: int
+    network: str = ""
 
     def limited(self, simulations: int) -> "TreeSettings | None":
         """Without the rounds of more simulations; None if no round is left."""
@@ -85,6 +87,11 @@ class Opinion(NamedTuple):
 
 class Trees(Protocol):
     """Something that searches trees."""
+
+    @property
+    def network(self) -> str:
+        """Digest of the network that searches."""
+        ...
 
     @property
     def fewest(self) -> int:
@@ -115,12 +122,20 @@ class ChampionTrees:
         return self._tables.max_pieces + 1
 
     @cached_property
-    def _evaluator(self) -> NetworkEvaluator:
+    def _student(self) -> Checkpoint:
         folder = Path(str(files(SHIPPED_PACKAGE))) / CHAMPION_FOLDER
         student = load_student(folder)
         if student is None:
             raise CheckpointError(f"{folder}: there is no student, which tree searches of the oracle need")
-        return make_evaluator(student.network)
+        return student
+
+    @property
+    def network(self) -> str:
+        return self._student.info.digest
+
+    @cached_property
+    def _evaluator(self) -> NetworkEvaluator:
+        return make_evaluator(self._student.network)
 
     @cached_property
     def _search(self) -> LockstepSearch:
@@ -206,7 +221,8 @@ def fit_trees(
         _fitted(most, own[open_[:, number]], means[open_[:, number], number], classes[open_[:, number]])
         for number, most in enumerate(simulations)
     )
-    return TreeSettings(rounds=rounds, calibrated=int(np.bitwise_count(positions[:, 0] | positions[:, 1]).max()))
+    most_pieces = int(np.bitwise_count(positions[:, 0] | positions[:, 1]).max())
+    return TreeSettings(rounds=rounds, calibrated=most_pieces, network=searched.network)
 
 
 def _fitted(simulations: int, own: np.ndarray, tree: np.ndarray, classes: np.ndarray) -> TreeRound:
