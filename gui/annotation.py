@@ -62,7 +62,7 @@ def annotated(game: PdnGame, report: GameReport, annotator: str) -> PdnGame:
 
 
 def _annotate(node: PdnNode, move: MoveReport, score: float, before: Board) -> None:
-    text = f"{100 * score:.0f}%"
+    text = f"Black {100 * score:.0f}%"
     if move.judgement and not move.forced:
         if not any(1 <= nag <= len(GLYPHS) for nag in node.nags):
             node.nags.insert(0, _GLYPHS[move.judgement])

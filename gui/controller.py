@@ -7,6 +7,7 @@ from itertools import takewhile
 from engine.board import Move
 from engine.errors import DraughtsError
 from engine.fen import Color
+from engine.players.watching import Wdl
 
 from .autosave import Autosave
 from .clocks import Clock
@@ -34,7 +35,7 @@ class GameController:
         analysing: whether to analyse while people think, and show it.
         hint: the move suggested for the position shown.
         notice: one-line message of the last action, or ""; ``alarm``: whether it is bad news.
-        scores: ply → expected score of Black, where agents have given one.
+        scores: ply → expected score of Black, where agents have given one; ``shares``: win, draw, loss of Black.
         paused: whether the user has paused agents and clocks.
         browsing: whether the user has gone to another position or line, so that agents do not move there.
     """
@@ -59,6 +60,7 @@ class GameController:
         self.hint: Move | None = None
         self.notice, self.alarm = "", False
         self.scores: dict[int, float] = {}
+        self.shares: dict[int, Wdl | None] = {}
         self.paused, self.browsing = False, False
         self._line: list[str] = []
         self._clock_ply = 0  # the clocks show their times after this number of moves
@@ -82,6 +84,7 @@ class GameController:
     def rematch(self) -> None:
         """After the end of a game, starts another one from the same position with colours swapped."""
         if not self.session.is_over:
+            self.say("a rematch is for the end of the game")
             return
         humans = frozenset(color.other for color in self.humans)
         agents = {color: self.agents[color.other] for color in Color}
@@ -99,7 +102,7 @@ class GameController:
         self.clock.reset(plan.control, left)
         self._asked, self.hint, self.paused, self.browsing = None, None, False, False
         self.notice, self.alarm = "", False
-        self.scores, self._line = {}, []
+        self.scores, self.shares, self._line = {}, {}, []
         self._clock_ply = self.session.ply
         self._synchronise()
         if not self.session.is_over:
@@ -136,6 +139,7 @@ class GameController:
         equal = (now == before for now, before in zip(self.session.texts, self._line, strict=False))
         same = sum(takewhile(bool, equal))
         self.scores = {ply: score for ply, score in self.scores.items() if ply <= same}
+        self.shares = {ply: wdl for ply, wdl in self.shares.items() if ply <= same}
         self._line = list(self.session.texts)
         if self._asked is not None and self._asked[2] != self._place():
             self._drop_request()
@@ -159,6 +163,7 @@ class GameController:
             before = self.scores.get(self.session.ply)
             if before is None or abs(before - score) > _ANALYSIS_STEP or not snapshot.busy:
                 self.scores[self.session.ply] = score
+                self.shares[self.session.ply] = snapshot.wdl_of(Color.BLACK)
         answer_offer(self)
         if snapshot.busy or self._asked is None:  # an accepted draw ends the game
             return
@@ -268,22 +273,26 @@ class GameController:
     # --- actions
 
     def make(self, move: Move) -> None:
-        color, ply = self.session.board.turn, self.session.ply
+        color, ply, timed = self.session.board.turn, self.session.ply, not self.session.finished
         self._drop_request()
         try:
             self.session.push(move)
         except DraughtsError as error:
             self.say(str(error), alarm=True)
             return
-        self._rewind(ply)
-        self._clock_ply = ply + 1
         self.browsing = False
-        self._set_clock()
-        self.clock.press(color)
-        if self.session.at_end:  # otherwise the move was made before and has its clock
-            note_clock(self.session.nodes[-1], self.clock.remaining(color))
+        if timed:  # nobody's time runs in what is tried after the end of the game
+            self._press_clock(color, ply)
         self.notice = ""
         self._synchronise()
+
+    def _press_clock(self, color: Color, ply: int) -> None:
+        """Ends the turn of ``color``, who has made the move after ``ply`` moves, and notes its clock with the move."""
+        self._rewind(ply)
+        self._clock_ply = ply + 1
+        self._set_clock()
+        self.clock.press(color)
+        note_clock(self.session.nodes[ply], self.clock.remaining(color))
 
     def go_to(self, ply: int) -> None:
         """Shows the position after ``ply`` moves; the clocks only change if this is the line's end."""

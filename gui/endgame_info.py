@@ -1,5 +1,6 @@
 """Facts about an endgame: result and distance by the tables, and the oracle's verdict."""
 
+import re
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -22,6 +23,7 @@ _LONGEST_LINE = 300  # plies of the line to the end of the game
 _CLOSING = 0.5  # seconds that ``close`` waits for the thread
 _MOST_SHOWN = 0.999  # largest confidence that is shown: an oracle can be wrong
 _SHOWN = 200  # characters of an error that are shown
+_FOLDERS = re.compile(r"(?<!\S)/\S*/")
 
 
 class OracleAnswer(Protocol):
@@ -217,4 +219,5 @@ def _line(tables: Tablebase, board: Board, moves: tuple[ExactMove, ...]) -> tupl
 
 
 def _one_line(what: str, error: Exception) -> str:
-    return f"{what}: {one_line(error)}"[:_SHOWN]
+    """``what`` and its error in one line, with the names of files without their folders: there is little room."""
+    return f"{what}: {_FOLDERS.sub('', one_line(error))}"[:_SHOWN]

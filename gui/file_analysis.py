@@ -62,6 +62,18 @@ def annotated_path(games: Path) -> Path:
     return games.with_name(f"{games.stem}.annotated.pdn")
 
 
+def seconds_of(out: Path) -> float | None:
+    """Seconds per position of the analysis into ``out`` that was stopped; None if there is none, or nobody can tell."""
+    journal = out.with_name(out.name + JOURNAL)
+    if not journal.exists():
+        return None
+    try:
+        with contextlib.closing(sqlite3.connect(journal)) as facts:
+            return float(facts.execute("SELECT value FROM facts WHERE name = 'seconds'").fetchone()[0])
+    except (sqlite3.Error, TypeError, ValueError):
+        return None
+
+
 class FileAnalysis:
     """Judges the games of a file. Makes a journal, or continues with an existing one.
 

@@ -133,6 +133,11 @@ class GameSession:
         return self.at_end and self.ending is not None
 
     @property
+    def finished(self) -> bool:
+        """Whether the game itself, the main line, has ended, whatever line and position are shown."""
+        return self._ending is not None
+
+    @property
     def first_color(self) -> Color:
         """The side that moves first in the line."""
         return Color(self.start_fen[0])

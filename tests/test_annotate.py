@@ -19,7 +19,7 @@ from engine.players import AlphaBetaPlayer
 from gui.annotate_command import annotate_command
 from gui.annotation import annotated, figures_of
 from gui.annotator import Annotator, progress_text, time_text
-from gui.file_analysis import AnalysisProgress, FileAnalysis
+from gui.file_analysis import AnalysisProgress, FileAnalysis, seconds_of
 from gui.game_report import GameReview
 from gui.opponents import Opponents
 
@@ -58,7 +58,7 @@ def test_faults_get_a_glyph_an_evaluation_and_the_better_line() -> None:
     assert blunder.comments[0] == "forced?"
     assert "better 31-26" in blunder.comments[1]
     assert blunder.variations[0][0].move != blunder.move
-    assert all(node.comments[-1].split("%")[0].isdigit() for node in shown.moves)
+    assert all(node.comments[-1].removeprefix("Black ").split("%")[0].isdigit() for node in shown.moves)
     assert (shown.headers["Annotator"], "Annotator" in game.headers) == ("me", False)
     assert game.moves[1].nags == []  # the game itself is as it was
     figures = figures_of(7, game, review.report)
@@ -93,6 +93,8 @@ def test_what_was_stopped_goes_on_behind_the_last_game(games: Path) -> None:
     first = analysis_of(games)
     assert not first.run(AlphaBetaPlayer(2), unknown, stopped=lambda: first.progress.done == 2)
     assert first.journal.exists()
+    assert seconds_of(first.out) == 0.001
+    assert seconds_of(games) is None
     assert not first.out.exists()
     second = analysis_of(games)
     assert (second.progress.done, second.progress.left) == (2, 8)

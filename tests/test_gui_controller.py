@@ -18,6 +18,7 @@ from gui.endgame_info import EndgameInfo, Exact, Verdict
 from gui.opponents import Opponents, OpponentSpec
 from gui.plan import BOTH, GamePlan, PlayerNames
 from gui.thinker import Thinker
+from gui.views.game_facts import player_state
 
 DEEP = OpponentSpec(kind="rollout", timed=True, seconds=600)
 RANDOM = OpponentSpec(kind="random")
@@ -90,6 +91,61 @@ def test_a_move_in_an_earlier_position_sets_the_clocks_back(game: Game) -> None:
     assert controller.session.texts == ["9-14"]
     assert game.left() == (302, 300)
     assert controller.session.nodes[0].clock == 302
+
+
+def test_the_same_move_again_has_the_clock_of_the_later_try(game: Game) -> None:
+    controller = game.start(*Color, clock="300+2")
+    game.move("11-15", seconds=10)
+    controller.undo()
+    game.move("11-15", seconds=25)
+    assert game.left() == (277, 300)
+    assert controller.session.nodes[0].clock == 277
+    controller.resign()
+    ended = controller.session.nodes[0].clock
+    controller.go_to(0)
+    game.move("11-15", seconds=5)  # looking at a game that has ended changes none of its clocks
+    assert controller.session.nodes[0].clock == ended
+
+
+def test_nobodys_time_runs_in_variations_of_a_game_that_has_ended(game: Game) -> None:
+    controller = game.start(*Color, clock="300+2")
+    game.move("11-15", seconds=10)
+    game.move("22-18")
+    controller.resign()
+    controller.go_to(0)
+    game.move("9-14")
+    game.now += 400
+    controller.tick()
+    assert controller.clock.running is None
+    assert controller.session.ending is None
+    assert controller.session.nodes[0].clock is None
+
+
+def test_the_clock_that_runs_is_marked_and_a_stop_is_told(game: Game) -> None:
+    controller = game.start(*Color, clock="20+2")
+    game.move("11-15")
+    game.now += 5
+
+    def marked() -> list[bool]:
+        return [state.runs for state in (player_state(controller, color) for color in Color)]
+
+    assert marked() == [False, True]
+    controller.go_to(0)  # Black is to move there
+    assert marked() == [False, True]
+    assert [player_state(controller, color).low for color in Color] == [False, True]
+    controller.go_to(1)
+    controller.toggle_pause()
+    assert marked() == [False, False]
+    assert controller.message().text == "The clocks stand"
+    assert "P" in controller.message().detail
+    controller.toggle_pause()
+    assert controller.message().text == "White to move"
+
+
+def test_a_rematch_in_mid_game_says_why_not(game: Game) -> None:
+    controller = game.start(*Color)
+    controller.rematch()
+    assert "end of the game" in controller.notice
 
 
 def test_the_agents_time_rests_while_it_is_kept_from_moving(game: Game) -> None:

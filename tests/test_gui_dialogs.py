@@ -216,4 +216,6 @@ def test_no_heading_of_keys_is_the_last_of_a_column(app: App, scene: str, length
     rows = KeysPanel._rows(scene, 200, app.style)
     placed = _unbroken(rows, length)
     assert all(text for _, text in placed[length - 1 :: length])
+    if length > 4:  # longer than any entry with its heading
+        assert all(keys or text == " " for keys, text in placed[::length])  # no text goes on in another column
     assert [row for row in placed if row != ("", " ")] == rows

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..annotator import SECONDS, USUAL_SECONDS, Annotator, progress_text
-from ..file_analysis import JOURNAL, annotated_path
+from ..file_analysis import annotated_path, seconds_of
 from ..menus import MenuScene
 from .library_pages import LibraryPage
 
@@ -23,7 +23,7 @@ class AnalysisPage(MenuScene):
         running = app.annotator
         self._games = running.games if running is not None and running.at_work else games
         self._out = running.out if running is not None and running.games == self._games else annotated_path(games)
-        self._seconds = USUAL_SECONDS
+        self._seconds = seconds_of(self._out) or USUAL_SECONDS
         self._at_work = self._here() is not None and app.annotator is not None and app.annotator.at_work
 
     def _here(self) -> Annotator | None:
@@ -39,10 +39,10 @@ class AnalysisPage(MenuScene):
         else:
             if self._out.exists():
                 self.button("Open the annotated games", self._open, str(self._out))
-            going_on = self._out.with_name(self._out.name + JOURNAL).exists()
+            going_on = seconds_of(self._out) is not None
             meaning = "The champion judges every move; it goes on while you play"
             self.button("Go on" if going_on else "Start", self._start, meaning)
-            items = [(f"{seconds:g} s", seconds) for seconds in SECONDS]
+            items = [(f"{seconds:g} s", seconds) for seconds in sorted({*SECONDS, self._seconds})]
             self.selector(
                 "Time per position", items, self._seconds, self._choose, "More is better; all games take long"
             )

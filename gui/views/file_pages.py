@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pygame_menu
 
+from ..file_analysis import seconds_of
 from ..game_library import GameLibrary
 from ..help import Action
 from ..menus import ON_OFF, MenuScene
@@ -59,9 +60,10 @@ class FilesPage(MenuScene):
             meaning = "The games of the file that was opened last; search by words, result and position"
             self.button(f"Games of {library.path.name} …", self.opener(LibraryPage, library=library), meaning)
         running = app.annotator
-        if running is not None and running.at_work:
+        if running is not None and (running.at_work or seconds_of(running.out) is not None):
             opener = self.opener(AnalysisPage, games=running.games)
-            self.button(f"Analysis of {running.games.name} …", opener, "Progress; stop it")
+            meaning = "Progress; stop it" if running.at_work else "It was stopped: go on"
+            self.button(f"Analysis of {running.games.name} …", opener, meaning)
         self.button("Save this game …", partial(app.go.open, Action.SAVE), "As PDN")
         self.button("Comment on the last move …", partial(app.go.open, Action.COMMENT), "And variations; saved as PDN")
         self.button("Copy the game (PDN)", lambda: self._copy(session.pdn()), "To the clipboard")

@@ -47,9 +47,10 @@ def player_state(controller: GameController, color: Color) -> PlayerState:
     over = controller.session.is_over
     name = controller.session.names.get(color, "") or str(color)
     to_move = not over and board.turn is color
-    low = to_move and left is not None and left < _LOW_CLOCK and clock.control.kind == "fischer"
+    runs = not over and not clock.paused and clock.running is color
+    low = runs and left is not None and left < _LOW_CLOCK and clock.control.kind == "fischer"
     shown = name if name.lower() == str(color).lower() else f"{color} · {name}"
-    return PlayerState(color, shown, clock.text(color), to_move, own, 2 * own - len(pieces), low)
+    return PlayerState(color, shown, clock.text(color), to_move, own, 2 * own - len(pieces), low, runs)
 
 
 def signed(value: float | None) -> str:

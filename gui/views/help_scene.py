@@ -1,5 +1,6 @@
 """The help page: all keys of all scenes, in as many columns as fit."""
 
+from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -16,21 +17,22 @@ if TYPE_CHECKING:
 _TABS = {"game": "Board", "setup": "Set-Up", "exercise": "Exercises", "report": "Report"}  # scene → label of its button
 # (keys, text); a heading has an empty text; a row without keys continues the text of the row above
 Row = tuple[str, str]
+_BLANK: Row = ("", " ")
 
 
 class KeysPanel(Panel[tuple[str, int]]):
-    """Groups of keys in columns; ``state``: (scene, first row shown)."""
+    """Groups of keys in columns, in as many pages as they need; ``state``: (scene, number of the page from 0)."""
 
     def __init__(self) -> None:
         super().__init__(("game", 0))
-        self.hidden = 0  # number of rows below the window
+        self.pages = 1
 
     def paint(self, surface: pygame.Surface, style: Style) -> None:
-        scene, first = self.state
+        scene, page = self.state
         theme, unit = style.theme, style.unit
         line = round(1.42 * unit)
         columns = max(1, self.rect.w // (23 * unit))
-        per_column = max(1, (self.rect.h - style.gap) // line)
+        per_column = max(2, (self.rect.h - style.gap) // line)
         width = (self.rect.w - style.gap * (columns - 1)) // columns - 2 * style.gap
         longest = max(style.text.width(keys, unit - 1, True) for _, keys, _ in help_rows(scene))
         keys_width = min(longest + 2 * style.gap, width // 2)
@@ -38,10 +40,11 @@ class KeysPanel(Panel[tuple[str, int]]):
         columns = max(1, min(columns, -(-len(rows) // per_column)))
         lengths = range(min(per_column, -(-len(rows) // columns)), per_column + 1)  # the shortest first
         fitting = (length for length in lengths if len(_unbroken(rows, length)) <= columns * length)
-        per_column = next(fitting, per_column)
+        per_column = next(fitting, max(2, per_column - 1))  # the last row tells of more pages
         rows = _unbroken(rows, per_column)
+        self.pages = -(-len(rows) // (columns * per_column))
+        first = min(page, self.pages - 1) * columns * per_column
         shown = rows[first : first + columns * per_column]
-        self.hidden = max(0, len(rows) - columns * per_column)
         for column, area in enumerate(self.rect.columns(columns, style.gap)):
             rounded(surface, area, theme.panel, style.radius)
             inner = area.inset(style.gap, style.gap // 2)
@@ -52,11 +55,10 @@ class KeysPanel(Panel[tuple[str, int]]):
                     continue
                 style.text.draw(surface, keys, (inner.x, y), unit - 1, theme.text, True, width=keys_width - style.gap)
                 style.text.draw(surface, text, (inner.x + keys_width, y), unit - 1, theme.dim)
-        if first < self.hidden:
+        if self.pages > 1:
+            text = f"page {min(page, self.pages - 1) + 1} of {self.pages} (Page Down, Page Up)"
             at = (self.rect.right - style.gap, self.rect.bottom - line // 2)
-            width = style.text.width("Page Down: more", unit - 1, True) + style.gap
-            surface.fill(theme.panel, (at[0] - width, at[1] - line // 2, width, line // 2 + style.gap))
-            style.text.draw(surface, "Page Down: more", at, unit - 1, theme.accent, True, "right")
+            style.text.draw(surface, text, at, unit - 1, theme.accent, True, "right")
 
     @staticmethod
     def _rows(scene: str, width: int, style: Style) -> list[Row]:
@@ -71,13 +73,26 @@ class KeysPanel(Panel[tuple[str, int]]):
 
 
 def _unbroken(rows: list[Row], per_column: int) -> list[Row]:
-    """``rows`` with a blank one wherever a heading would be the last of a column, apart from its keys."""
+    """``rows`` with blank ones where a heading would be in another column than its first keys, or a text be parted."""
     placed: list[Row] = []
-    for row in rows:
-        if not row[1] and len(placed) % per_column == per_column - 1:
-            placed.append(("", " "))
-        placed.append(row)
+    for block in _blocks(rows):
+        left = -len(placed) % per_column
+        if left < len(block) <= per_column:
+            placed += [_BLANK] * left
+        placed += block
     return placed
+
+
+def _blocks(rows: list[Row]) -> Iterator[list[Row]]:
+    """Rows that belong together: keys and the lines of their text, and a heading with the first of them."""
+    block: list[Row] = []
+    for row in rows:
+        begins = bool(row[0]) and not (block and not block[-1][1])
+        if begins and block:
+            yield block
+            block = []
+        block.append(row)
+    yield block
 
 
 class HelpScene(Scene):
@@ -89,7 +104,7 @@ class HelpScene(Scene):
         super().__init__(app)
         below = app.go.scene.name
         self.about = below if below in _TABS else "game"
-        self._first = 0
+        self._page = 0
         self.keys, self.tabs = KeysPanel(), Buttons(2.0)
         self.panels = [self.tabs, self.keys]
 
@@ -102,24 +117,24 @@ class HelpScene(Scene):
     def update(self, now: float) -> None:
         tabs = (Button(scene, label=label, on=scene == self.about) for scene, label in _TABS.items())
         self.tabs.buttons = (*tabs, Button("leave", label="Back"))
-        self.keys.state = (self.about, self._first)
+        self.keys.state = (self.about, self._page)
 
     def _press(self, name: str) -> None:
         if name == "leave":
             self.app.go.back()
         else:
-            self.about, self._first = name, 0
+            self.about, self._page = name, 0
 
     def mouse(self, event: pygame.event.Event) -> None:
         if event.type == pygame.MOUSEWHEEL:
-            self._scroll(-2 * event.y)
+            self._turn(-event.y)
             return
         button = self.tabs.hover(event.pos, self.style.unit)
         if event.type == pygame.MOUSEBUTTONDOWN and event.button == 1 and button is not None:
             self._press(button.name)
 
-    def _scroll(self, rows: int) -> None:
-        self._first = min(max(0, self._first + rows), self.keys.hidden)
+    def _turn(self, pages: int) -> None:
+        self._page = min(max(0, self._page + pages), self.keys.pages - 1)
 
     def act(self, action: Action, event: pygame.event.Event) -> bool:
         names = [button.name for button in self.tabs.buttons]
@@ -129,7 +144,7 @@ class HelpScene(Scene):
             place = names.index(self.about) + (1 if action is Action.NEXT_CONTROL else -1)
             self._press(names[:-1][place % (len(names) - 1)])
         elif action in (Action.NEXT_PAGE, Action.PREVIOUS_PAGE):
-            self._scroll(8 if action is Action.NEXT_PAGE else -8)
+            self._turn(1 if action is Action.NEXT_PAGE else -1)
         else:
             return action is Action.HELP
         return True

@@ -39,7 +39,8 @@ class LibraryPage(MenuScene):
         self._full = len(games) == SHOWN
         last = self._first + len(games)
         so_far = "" if self.library.done else " so far"
-        self.menu.add.label(f"{count:,} games{so_far}" + (f", shown {self._first + 1:,} to {last:,}" if last else ""))
+        shown = f", shown {self._first + 1:,} to {last:,}" if last else ""
+        self.menu.add.label(f"{count:,} {'game' if count == 1 else 'games'}{so_far}{shown}")
         for game in games:
             self.button(f"{game.number}.  {game.title}", partial(self._load, game), game.opening)
         if last < count:

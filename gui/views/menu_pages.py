@@ -161,8 +161,11 @@ class NewGamePage(MenuScene):
             self.rebuild()
 
     def _opponent(self, title: str, who: str) -> None:
-        meaning = "Kind and strength of the agent, and every setting of its search"
-        self.button(f"{title}: {stored_spec(self.app, who).label} …", self.opener(OpponentPage, who=who), meaning)
+        spec, meaning = stored_spec(self.app, who), "Kind and strength of the agent, and every setting of its search"
+        text = spec.label
+        if spec.kind == "level":  # with its strength it would be too long
+            text, meaning = spec.name, f"{strength_text(spec)}; kind and strength of the agent"
+        self.button(f"{title}: {text} …", self.opener(OpponentPage, who=who), meaning)
 
     def _start(self) -> None:
         if self.app.preferences.opening == "position":

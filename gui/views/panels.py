@@ -70,7 +70,7 @@ class StatusPanel(Panel[Message]):
 
 class PlayerState(NamedTuple):
     """A player: ``clock`` is "" without a clock, ``pieces`` the number of men and kings, ``ahead`` the lead in pieces,
-    ``low`` whether little time is left."""
+    ``low`` whether little time is left, ``runs`` whether the clock does."""
 
     color: Color
     name: str
@@ -79,6 +79,7 @@ class PlayerState(NamedTuple):
     pieces: int
     ahead: int
     low: bool = False
+    runs: bool = False
 
 
 class PlayerPanel(Panel[PlayerState]):
@@ -103,9 +104,9 @@ class PlayerPanel(Panel[PlayerState]):
             width = style.text.width("00:00", round(unit * 1.15), True) + style.gap * 2
             width = max(width, style.text.width(player.clock, round(unit * 1.15), True) + style.gap * 2)
             box = Rect(right - width, self.rect.y + 2, width, self.rect.h - 4)
-            fill = theme.warning if player.low else theme.accent if player.to_move else theme.panel
+            fill = theme.warning if player.low else theme.accent if player.runs else theme.panel
             rounded(surface, box, fill, style.radius)
-            ink = theme.accent_text if player.to_move or player.low else theme.text
+            ink = theme.accent_text if player.runs or player.low else theme.text
             style.text.draw(surface, player.clock, box.center, round(unit * 1.15), ink, True, "center")
             right = box.x - style.gap
         count = f"{player.pieces}" + (f"  +{player.ahead}" if player.ahead > 0 else "")
