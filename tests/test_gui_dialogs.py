@@ -211,11 +211,26 @@ def test_a_tooltip_does_not_outlive_a_page_over_it(app: App) -> None:
 
 
 @pytest.mark.parametrize("scene", ["game", "setup", "exercise", "report"])
-@pytest.mark.parametrize("length", range(3, 30))
-def test_no_heading_of_keys_is_the_last_of_a_column(app: App, scene: str, length: int) -> None:
+def test_columns_of_keys_part_neither_texts_nor_headings_from_their_keys(app: App, scene: str) -> None:
     rows = KeysPanel._rows(scene, 200, app.style)
-    placed = _unbroken(rows, length)
-    assert all(text for _, text in placed[length - 1 :: length])
-    if length > 4:  # longer than any entry with its heading
-        assert all(keys or text == " " for keys, text in placed[::length])  # no text goes on in another column
-    assert [row for row in placed if row != ("", " ")] == rows
+    for length in range(3, 30):
+        placed = _unbroken(rows, length)
+        assert all(text for _, text in placed[length - 1 :: length])
+        if length > 4:  # longer than any entry with its heading
+            assert all(keys or text == " " for keys, text in placed[::length])
+        assert [row for row in placed if row != ("", " ")] == rows
+
+
+def test_the_keys_have_as_many_pages_as_they_need(app: App) -> None:
+    app.go.open(Action.HELP)
+    frames(app)
+    scene = app.go.scene
+    assert isinstance(scene, HelpScene)
+    pages = scene.keys.pages
+    assert pages > 1  # in so small a window
+    for page in (*range(1, pages), pages - 1):
+        press(app, "page down")
+        assert scene._page == page
+    for _ in range(pages):
+        press(app, "page up")
+    assert scene._page == 0
