@@ -244,6 +244,8 @@ def test_the_set_up_by_keys(app: App) -> None:
     assert scene.setup.fen() == "W:WK18:BK17" if not scene.flipped else scene.setup.fen().startswith("W:WK18:BK")
     paste(app, "B:W5,21:B12")
     assert scene.setup.fen() == "B:W5,21:B12"
+    press(app, "c", ctrl=True)
+    assert "clipboard" in scene.passage.state.note or scene.passage.state.note == "Copied"
     paste(app, "nonsense")
     assert scene.passage.state.warnings
     press(app, "return", ctrl=True)

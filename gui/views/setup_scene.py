@@ -38,7 +38,7 @@ class SetupScene(BoardScene):
         self.flipped = app.go.game.flipped
         self.setup = PositionSetup(app.controller.session.fen())
         self._keyboard = False  # whether a key was used, so that the cursor is shown
-        self._said = ""
+        self._said = self._noted = ""
         self._buttons()
 
     def _buttons(self) -> None:
@@ -69,7 +69,7 @@ class SetupScene(BoardScene):
         self.setup.flipped = self.flipped
         warnings = (*self.setup.problems, *self.setup.warnings, *filter(None, (self._said,)))
         text = "" if warnings else "This position can be played."
-        self.passage.state = Passage("Set up a position", text, warnings)
+        self.passage.state = Passage("Set up a position", text, warnings, self._noted)
         self._buttons()
 
     def picture(self) -> BoardPicture:
@@ -77,7 +77,7 @@ class SetupScene(BoardScene):
         return BoardPicture(sorted_pieces(self.setup.pieces), self.flipped, numbers, cursor=cursor)
 
     def square(self, number: int | None, begin: bool) -> None:
-        self._keyboard, self._said = False, ""
+        self._keyboard, self._said, self._noted = False, "", ""
         if begin:
             self.setup.click(number)
         else:
@@ -85,7 +85,7 @@ class SetupScene(BoardScene):
 
     def press(self, name: str) -> None:
         setup = self.setup
-        self._said = ""
+        self._said = self._noted = ""
         deeds: dict[str, Callable[[], object]] = {
             Action.SET_TURN: lambda: setup.set_turn(setup.turn.other),
             Action.SET_CLEAR: setup.clear,
@@ -118,12 +118,16 @@ class SetupScene(BoardScene):
             self._keyboard = True
             self.setup.click(self.setup.cursor)
         elif action is Action.COPY_FEN:
-            self._attempt(lambda: self.app.copy(self.setup.fen()))
+            self._attempt(self._copy)
         elif action is Action.PASTE:
             self._attempt(lambda: self.setup.load_fen(get_text()))
         else:
             return False
         return True
+
+    def _copy(self) -> None:
+        self.app.copy(self.setup.fen())
+        self._noted = self.app.controller.notice  # the line in which it stands is not shown here
 
     def _attempt(self, action: Callable[[], object]) -> None:
         """Calls ``action``, or shows why it fails."""
