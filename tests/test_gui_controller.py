@@ -11,7 +11,9 @@ import pytest
 from engine.board import Move
 from engine.fen import Color
 from engine.players import AlphaBetaPlayer
+from engine.players.search_player import SearchPlayer
 from engine.players.time_control import TimeControl
+from engine.search import SearchConfig, UniformEvaluator
 from gui.autosave import Autosave
 from gui.controller import GameController
 from gui.endgame_info import EndgameInfo, Exact, Verdict
@@ -323,6 +325,24 @@ def test_a_thought_is_shown_at_its_position_and_after_its_move_only(game: Game) 
     assert controller.thought() is None
     controller.go_to(0)
     assert controller.thought() is controller.shown_thought() is not None
+
+
+def test_what_was_thought_of_a_position_is_remembered_with_its_draws(game: Game) -> None:
+    def make(_: OpponentSpec) -> SearchPlayer:
+        return SearchPlayer("uniform", UniformEvaluator(), SearchConfig(num_simulations=20))
+
+    game.thinker.close()
+    game.thinker = game.controller.thinker = Thinker(Opponents(network=make))
+    controller = game.start(Color.BLACK, spec=OpponentSpec(kind="network"))
+    game.move("11-15")
+    game.tick_until_moves(2)
+    known = controller.shares[1]
+    assert known is not None
+    assert sum(known) == pytest.approx(1)
+    assert known[0] + known[1] / 2 == pytest.approx(controller.scores[1])
+    controller.undo()
+    game.move("9-14")
+    assert 1 not in controller.shares
 
 
 def test_an_engine_is_called_what_it_calls_itself(game: Game, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -388,6 +388,12 @@ def test_what_fails_is_told_in_one_line_and_the_rest_stands(endgames: Callable[.
     verdict = lookup(endgames(oracle=crash), Board("W:WK14,K15:BK12"))
     assert (verdict.exact, verdict.error) == ("win", "oracle: ZeroDivisionError")
 
+    def damaged(board: Board) -> None:
+        raise ValueError("/a/long/way/to/oracle.json: damaged, not 3/4 whole")
+
+    verdict = lookup(endgames(oracle=damaged), Board("W:WK14,K15:BK12"))
+    assert verdict.error == "oracle: oracle.json: damaged, not 3/4 whole"
+
 
 def test_finished_games_and_full_boards_have_no_verdict(endgames: Callable[..., EndgameInfo]) -> None:
     info = endgames()
