@@ -10,8 +10,6 @@ from learner.endgame.oracle import Oracle, open_oracle
 from .config import RunConfig
 from .endgame import EndgameKnowledge
 
-_MOST_SIMULATIONS = 100_000
-
 
 @cache
 def shared_tablebase() -> Tablebase:
@@ -23,9 +21,9 @@ def shared_tablebase() -> Tablebase:
 def shared_oracle() -> Oracle:
     """The endgame oracle that comes with the program, read once per process; raises ``CheckpointError``.
 
-    Its largest trees are left out: beside a game, half a gigabyte is too much for them.
+    It searches no trees: at the board these took up to 200 MB more (``docs/measured.md``).
     """
-    return open_oracle(most_simulations=_MOST_SIMULATIONS)
+    return open_oracle(most_simulations=0)
 
 
 def leaf_oracle(config: SearchConfig) -> LeafOracle | None:
