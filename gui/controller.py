@@ -35,7 +35,7 @@ class GameController:
         analysing: whether to analyse while people think, and show it.
         hint: the move suggested for the position shown.
         notice: one-line message of the last action, or ""; ``alarm``: whether it is bad news.
-        scores: ply → expected score of Black, where agents have given one; ``shares``: win, draw, loss of Black.
+        shares: ply → win, draw, loss of Black, where agents have given values.
         paused: whether the user has paused agents and clocks.
         browsing: whether the user has gone to another position or line, so that agents do not move there.
     """
@@ -59,8 +59,7 @@ class GameController:
         self.analysing = False
         self.hint: Move | None = None
         self.notice, self.alarm = "", False
-        self.scores: dict[int, float] = {}
-        self.shares: dict[int, Wdl | None] = {}
+        self.shares: dict[int, Wdl] = {}
         self.paused, self.browsing = False, False
         self._line: list[str] = []
         self._clock_ply = 0  # the clocks show their times after this number of moves
@@ -102,7 +101,7 @@ class GameController:
         self.clock.reset(plan.control, left)
         self._asked, self.hint, self.paused, self.browsing = None, None, False, False
         self.notice, self.alarm = "", False
-        self.scores, self.shares, self._line = {}, {}, []
+        self.shares, self._line = {}, []
         self._clock_ply = self.session.ply
         self._synchronise()
         if not self.session.is_over:
@@ -138,7 +137,6 @@ class GameController:
         self.input.set_board(self.session.board, self.humans, f"the game is over: {ending.text}" if ending else "")
         equal = (now == before for now, before in zip(self.session.texts, self._line, strict=False))
         same = sum(takewhile(bool, equal))
-        self.scores = {ply: score for ply, score in self.scores.items() if ply <= same}
         self.shares = {ply: wdl for ply, wdl in self.shares.items() if ply <= same}
         self._line = list(self.session.texts)
         if self._asked is not None and self._asked[2] != self._place():
@@ -162,8 +160,7 @@ class GameController:
         if score is not None and snapshot.fen == self.session.board.fen():
             before = self.scores.get(self.session.ply)
             if before is None or abs(before - score) > _ANALYSIS_STEP or not snapshot.busy:
-                self.scores[self.session.ply] = score
-                self.shares[self.session.ply] = snapshot.wdl_of(Color.BLACK)
+                self.shares[self.session.ply] = snapshot.wdl_of(Color.BLACK) or (score, 0.0, 1.0 - score)
         answer_offer(self)
         if snapshot.busy or self._asked is None:  # an accepted draw ends the game
             return
@@ -262,6 +259,11 @@ class GameController:
     def verdict(self) -> Verdict | None:
         """What tables and oracle say about the position shown."""
         return self.endgame.ask(self.session.board)
+
+    @property
+    def scores(self) -> dict[int, float]:
+        """Ply → expected score of Black, 0 to 1, where agents have given values."""
+        return {ply: win + draw / 2 for ply, (win, draw, _) in self.shares.items()}
 
     def say(self, text: str, alarm: bool = False) -> None:
         """Shows one line until the next move or message."""

@@ -31,7 +31,8 @@ def _accepts(game: "GameController", agent: Color) -> bool | None:
         return (verdict.exact if verdict.turn is agent else _TURNED[verdict.exact]) != "win"
     if game.endgame.looking_up(game.session.board):
         return None
-    score = game.scores.get(ply, game.scores.get(ply - 1))
+    scores = game.scores
+    score = scores.get(ply, scores.get(ply - 1))
     if score is not None:
         return (2 * score - 1) * (1 if agent is Color.BLACK else -1) <= _DRAW_VALUE
     return False if game.agents[agent].kind == "random" else None  # this agent never gives a value

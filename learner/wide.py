@@ -28,6 +28,8 @@ _SPREAD = 0.15  # standard deviation of the pieces' first weights: several piece
 _ENDS = ((20, 16, 12), (12, 9, 7))
 """Fewest pieces of the first three of four phases, without kings and with any."""
 NUM_PHASES = 8
+SHOT_VISITS = 32
+"""``SearchConfig.shot_visits`` of searches with such a network: a search for shots costs several judgements."""
 
 
 def _numbers() -> np.ndarray:

@@ -23,7 +23,7 @@ def shared_oracle() -> Oracle:
 
     It searches no trees: at the board these took up to 200 MB more (``docs/measured.md``).
     """
-    return open_oracle(most_simulations=0)
+    return open_oracle(trees=False)
 
 
 def leaf_oracle(config: SearchConfig) -> LeafOracle | None:

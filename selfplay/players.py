@@ -1,7 +1,6 @@
 """Makes players from their specifications, networks included, and finds the folders of networks."""
 
 import os
-from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,8 +17,9 @@ from learner.checkpoint import INFO_FILE, WEIGHTS_FILE, CheckpointInfo, load_che
 from learner.inference import BackendError, NetworkEvaluator, make_evaluator
 from learner.inference.wide_alphabeta import WideNodeSearch
 from learner.network import Network, WideConfig
+from learner.shipped import CHAMPION_FOLDER, shipped_weights
 from learner.student import has_student, load_student, read_student_info
-from learner.wide import WideNetwork
+from learner.wide import SHOT_VISITS, WideNetwork
 
 from .conditions import USUAL, Conditions
 from .knowledge import leaf_oracle, shared_tablebase
@@ -28,7 +28,6 @@ from .run_folder import RunError, RunFolder
 from .threads import choose_device, use_single_thread
 
 RUNS = Path("runs")
-_WIDE_SHOT_VISITS = 32  # wide networks look for shots after more visits: this costs several evaluations
 _RECORDED = "policy_temperature", "shot_prior", "draw_value", "contempt_lead", "transpositions"
 _NODES = 20_000  # nodes of alpha-beta per move, if neither a number nor a time is given
 DEFAULT_SIMULATIONS = 64  # per move, if neither a number nor a time is given
@@ -54,7 +53,7 @@ def checkpoint_folder(path: str | os.PathLike[str]) -> Path:
 
 def _champion_folder() -> Path:
     try:
-        folder = Path(str(files("checkpoints"))) / CHAMPION
+        folder = shipped_weights() / CHAMPION_FOLDER
     except ModuleNotFoundError:
         folder = Path(CHAMPION)
     if not (folder / INFO_FILE).is_file():
@@ -192,7 +191,7 @@ def search_of(spec: NetworkSpec, conditions: Conditions) -> SearchConfig:
         }
         search = (SearchConfig() if conditions.plain else BOARD_SEARCH).model_copy(update=changes)
     if isinstance(_info(spec, conditions).network, WideConfig):
-        search = search.model_copy(update={"shot_visits": max(search.shot_visits, _WIDE_SHOT_VISITS)})
+        search = search.model_copy(update={"shot_visits": max(search.shot_visits, SHOT_VISITS)})
     return spec.changed(search)
 
 

@@ -575,7 +575,7 @@ def test_networks_alone_open_too(tmp_path: Path) -> None:
 
 def test_an_installation_without_an_oracle_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     for package in ("no_such_package_here", "engine"):
-        monkeypatch.setattr(oracle_module, "SHIPPED_PACKAGE", package)
+        monkeypatch.setattr("learner.shipped.SHIPPED_PACKAGE", package)
         with pytest.raises(CheckpointError, match="no oracle comes with this installation"):
             open_oracle()
 

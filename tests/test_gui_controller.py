@@ -223,11 +223,11 @@ def test_an_agent_answers_a_draw_offer_by_what_it_thinks(game: Game) -> None:
     controller = game.start(Color.BLACK, spec=OpponentSpec(kind="alphabeta", depth=2))
     game.move("11-15")
     game.tick_until_moves(2)
-    controller.scores[controller.session.ply] = 0.2  # Black is worse: White plays on
+    controller.shares[controller.session.ply] = (0.2, 0.0, 0.8)  # Black is worse: White plays on
     controller.offer_draw()
     assert controller.session.ending is None
     assert controller.notice == "White declines the draw"
-    controller.scores[controller.session.ply] = 0.6
+    controller.shares[controller.session.ply] = (0.6, 0.0, 0.4)
     controller.offer_draw()
     assert controller.session.ending is not None
     assert controller.session.ending.text == "Draw: agreed"
@@ -253,7 +253,7 @@ def test_tables_answer_a_draw_offer_before_the_agent_has_thought(
 
 def test_an_offer_waits_for_tables_that_are_being_read(game: Game, monkeypatch: pytest.MonkeyPatch) -> None:
     controller = game.start(Color.BLACK, spec=DEEP)
-    controller.scores[0] = 0.1  # by which it would decline
+    controller.shares[0] = (0.1, 0.0, 0.9)  # by which it would decline
     monkeypatch.setattr(game.endgame, "looking_up", lambda board: True)
     controller.offer_draw()
     controller.tick()

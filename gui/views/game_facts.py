@@ -14,7 +14,7 @@ from ..session import GLYPHS
 from ..snapshot import MoveRow, Snapshot, of_color
 from .board_view import Arrow, BoardPicture, sorted_pieces
 from .move_panels import LineState, MoveListState, TableRow, TableState
-from .panels import GraphState, PlayerState, ThoughtHead, Wdl
+from .panels import GraphState, PlayerState, ThoughtHead
 
 _ARROWS = 4
 _LEAST_SHARE = 0.04  # smallest fraction of the visits of a move with an arrow
@@ -32,11 +32,6 @@ def numbered(moves: Sequence[str], first: int, start: int = 0) -> tuple[str, ...
         else:
             texts.append(f"{slot // 2 + 1}… {move}" if index == 0 else move)
     return tuple(texts)
-
-
-def score_wdl(score: float | None) -> Wdl | None:
-    """Converts an expected score of Black to shares for a bar without draws."""
-    return None if score is None else (score, 0.0, 1.0 - score)
 
 
 def player_state(controller: GameController, color: Color) -> PlayerState:
@@ -109,8 +104,8 @@ def line_state(snapshot: Snapshot | None, first: Color, hovered: int | None) -> 
 
 
 def graph_state(controller: GameController, hovered: int | None) -> GraphState:
-    count = len(controller.session.nodes) + 1
-    scores = tuple(None if (score := controller.scores.get(ply)) is None else round(score, 3) for ply in range(count))
+    count, known = len(controller.session.nodes) + 1, controller.scores
+    scores = tuple(round(known[ply], 3) if ply in known else None for ply in range(count))
     return GraphState(scores, controller.session.ply, hovered=hovered)
 
 

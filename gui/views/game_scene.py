@@ -146,8 +146,7 @@ class GameScene(SceneWithBoard):
         ply = controller.session.ply
         known = None if snapshot is None else snapshot.wdl_of(Color.BLACK)
         if known is None:
-            ply = ply if ply in controller.scores else ply - 1
-            known = controller.shares.get(ply) or facts.score_wdl(controller.scores.get(ply))
+            known = controller.shares.get(ply, controller.shares.get(ply - 1))
         return None if known is None else (round(known[0], 3), round(known[1], 3), round(known[2], 3))
 
     def _follow(self, now: float) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -19,12 +18,13 @@ from engine.version import installed_version
 from ..checkpoint import INFO_FILE, CheckpointError, naming_errors, read_fields, whole_folder, write_folder
 from ..network_base import NetworkError, check_tensors
 from ..report import make_writable_folder
+from ..shipped import shipped_weights
 from .data import FLAG_NONE, flags_of
 from .member import MAX_BOARD_PIECES, UNTESTED_CONFIDENCE, Member, OracleError
 from .networks import CARD_FILE, EndgameNetwork, StoredNetwork, load_endgame_network, read_card
 from .probabilities import bounded
 from .resolve import CHANGED, MOST_EVALUATIONS, PROVEN, Resolved, resolve
-from .tree_search import SHIPPED_PACKAGE, TreeSearch, TreeSettings
+from .tree_search import TreeSearch, TreeSettings
 from .trust import Beyond
 from .validation import OUTCOMES
 
@@ -300,14 +300,14 @@ class Oracle:
         return Answer((win, draw, loss), OUTCOMES[1 - int(found.values[0])], max(win, draw, loss), source)
 
 
-def open_oracle(folder: Path | str | None = None, most_simulations: int | None = None) -> Oracle:
+def open_oracle(folder: Path | str | None = None, trees: bool = True) -> Oracle:
     """The oracle in a folder, or one of the network in it: an endgame network's, or a self-play checkpoint's.
 
     A network alone comes uncalibrated, with the default threshold (``Member``).
 
     Args:
         folder: None for the oracle that is shipped.
-        most_simulations: rounds of its tree search with more are left out, for less time and memory; None: none is.
+        trees: whether it searches trees, if it can; these take tenths of a second and some hundred megabytes.
 
     Raises:
         CheckpointError: a file is missing, damaged, of another version, or none of these.
@@ -315,10 +315,8 @@ def open_oracle(folder: Path | str | None = None, most_simulations: int | None =
     folder = shipped_folder() if folder is None else folder
     place = oracle_folder(folder)
     if place is not None:
-        trees = read_oracle_card(place).trees
-        if trees is not None and most_simulations is not None:
-            trees = trees.limited(most_simulations)
-        return Oracle(read_members(place), None if trees is None else TreeSearch(trees))
+        settings = read_oracle_card(place).trees if trees else None
+        return Oracle(read_members(place), None if settings is None else TreeSearch(settings))
     whole = whole_folder(Path(folder))
     if not (whole / INFO_FILE).exists() and not (whole / CARD_FILE).exists():
         raise CheckpointError(f"{folder}: holds no {ORACLE_FILE}, {CARD_FILE} or {INFO_FILE}: name a folder with one")
@@ -330,7 +328,7 @@ def open_oracle(folder: Path | str | None = None, most_simulations: int | None =
 def shipped_folder() -> Path:
     """The folder of the oracle that comes with the program; raises ``CheckpointError`` if there is none."""
     try:
-        place = oracle_folder(str(files(SHIPPED_PACKAGE)))
+        place = oracle_folder(shipped_weights())
     except ModuleNotFoundError:
         place = None
     if place is None:

@@ -51,19 +51,18 @@ def probe_command(
     from_input = len(given) < len(fens) or not fens
     if from_input and (sys.stdin is None or sys.stdin.isatty()):
         raise ProbeError("no position: give FENs, or write them to standard input, one a line")
-    oracle = open_oracle(net, None if trees else 0)
+    oracle = open_oracle(net, trees)
     console = Console(quiet=quiet, soft_wrap=True, highlight=False, markup=False)
     console.print(_ROW.format("position", "exact", "plies", "verdict", "win", "draw", "loss", "source"))
     read = bad = 0
     asked: set[tuple[Member, int]] = set()
-    far = False  # whether a tree had more pieces than any that its weights were fitted on
+    sources: set[str] = set()
     with open_tablebase(folder) as tables:
 
         def answer(board: Board) -> dict[str, Any]:
-            nonlocal far
             asked.add((oracle.member_of(board), len(board.piece_map())))
             found = _probed(board, oracle, tables)
-            far = far or found["source"].startswith(f"{SEARCHES[TREE]},")
+            sources.add(found["source"])
             return _shown(found, console)
 
         yield from map(answer, given)
@@ -78,7 +77,7 @@ def probe_command(
             else:
                 yield answer(board)
     _print_doubt(oracle, asked, console)
-    if far and oracle.trees is not None:
+    if oracle.trees is not None and any(source.startswith(f"{SEARCHES[TREE]},") for source in sources):
         console.print(f"Tree searches were tested on up to {oracle.trees.settings.calibrated} pieces.")
     if bad:
         raise ProbeError(f"{bad} of {read} lines of standard input are no positions, see above")

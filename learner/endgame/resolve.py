@@ -54,7 +54,8 @@ class Resolved(NamedTuple):
     Attributes:
         probabilities: float32 [N, 3], win, draw and loss for the side to move.
         evaluations: int64 [N], how many positions the judge was asked about for each.
-        rounds: uint8 [N], how many rounds of quiet moves each was given.
+        rounds: uint8 [N], how many rounds of quiet moves each was given; where a tree was searched (``oracle.TREE``),
+            one more than there can be.
         ways: uint8 [N], ``AT_ONCE``, ``STEADY``, ``CHANGED`` or ``PROVEN``.
     """
 

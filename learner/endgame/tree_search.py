@@ -12,8 +12,6 @@ proves is certain.
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from importlib.resources import files
-from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -28,14 +26,13 @@ from engine.tablebase.folder import SHIPPED
 
 from ..checkpoint import Checkpoint, CheckpointError
 from ..inference import NetworkEvaluator, make_evaluator
+from ..shipped import CHAMPION_FOLDER, shipped_weights
 from ..student import load_student
+from ..wide import SHOT_VISITS
 from .probabilities import log_probabilities, softmax
 
-CHAMPION_FOLDER = "champion"  # beside the shipped oracle
-SHIPPED_PACKAGE = "checkpoints"
 SIMULATIONS = (20_000, 100_000, 400_000)
 ASK_BELOW, STOP_AT = 0.999, 0.99
-_SHOT_VISITS = 32  # as in games
 _LEAST = np.float32(1e-4)  # of what a tree's means say: they never exclude anything
 
 
@@ -70,11 +67,6 @@ class TreeSettings(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     stop_at: float = Field(STOP_AT, gt=0, le=1)
     calibrated: int
     network: str = ""
-
-    def limited(self, simulations: int) -> "TreeSettings | None":
-        """Without the rounds of more simulations; None if no round is left."""
-        rounds = tuple(one for one in self.rounds if one.simulations <= simulations)
-        return self.model_copy(update={"rounds": rounds}) if rounds else None
 
 
 class Opinion(NamedTuple):
@@ -123,7 +115,7 @@ class ChampionTrees:
 
     @cached_property
     def _student(self) -> Checkpoint:
-        folder = Path(str(files(SHIPPED_PACKAGE))) / CHAMPION_FOLDER
+        folder = shipped_weights() / CHAMPION_FOLDER
         student = load_student(folder)
         if student is None:
             raise CheckpointError(f"{folder}: there is no student, which tree searches of the oracle need")
@@ -139,7 +131,7 @@ class ChampionTrees:
 
     @cached_property
     def _search(self) -> LockstepSearch:
-        changes = {"num_simulations": self._most, "shot_visits": _SHOT_VISITS}
+        changes = {"num_simulations": self._most, "shot_visits": SHOT_VISITS}
         config: SearchConfig = BOARD_SEARCH.impartial().model_copy(update=changes)
         return LockstepSearch(config, 1, leaf_oracle=self._tables)
 

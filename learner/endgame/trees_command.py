@@ -9,6 +9,7 @@ import torch
 
 from engine.console import Console
 
+from ..report import check_packages
 from .calibration import Questions
 from .commands import OracleCommandError, check_pieces, open_values
 from .oracle import Oracle, check_oracle_place, oracle_folder, read_members, read_oracle_card, save_oracle
@@ -46,6 +47,7 @@ def oracle_trees_command(
     if place is None:
         raise OracleCommandError(f"{net}: is no oracle; make one with crownhead oracle calibrate")
     check_oracle_place(place)
+    check_packages()  # now, not after ten minutes of searching
     card, oracle = read_oracle_card(place), Oracle(read_members(place))
     searched: Trees = trees or ChampionTrees(simulations[-1])
     if pieces < searched.fewest:

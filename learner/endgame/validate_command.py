@@ -70,7 +70,7 @@ def oracle_validate_command(
     if out is not None:
         check_packages()
         make_writable_folder(out)  # now, not after a minute
-    oracle, of_games = open_oracle(net, None if trees else 0), None
+    oracle, of_games = open_oracle(net, trees), None
     with OracleProgress(quiet) as progress, open_values(folder, pieces, progress) as tables:
         reached = None if games is None else _positions_of(games, pieces, tables)
         if net is not None and oracle_folder(net) is None:

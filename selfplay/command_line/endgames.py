@@ -239,42 +239,41 @@ def oracle_trees(
     return oracle_trees_command(net, pieces, positions, seed, folder, quiet, _positions(games, MOST_PIECES))
 
 
-@oracle.command("validate")
-def oracle_validate(
-    net: Net = None,
-    pieces: Pieces = 5,
-    positions: Positions = 100_000,
-    seed: Seed = 1,
-    games: Games = None,
-    folder: Tables = None,
-    trees: Trees = False,
-    quiet: Json = False,
-) -> Any:
+@dataclass(frozen=True)
+class OracleValidateRequest:
     """Measure an oracle on positions of the test split, on which no network is trained."""
-    from learner.endgame.validate_command import oracle_validate_command
-    from selfplay.players import network_folder
 
-    reached = _positions(games, pieces)
-    return oracle_validate_command(
-        network_folder(net), pieces, positions, seed, folder, quiet, games=reached, trees=trees
-    )
+    net: Net = None
+    pieces: Pieces = 5
+    positions: Positions = 100_000
+    seed: Seed = 1
+    games: Games = None
+    folder: Tables = None
+    trees: Trees = False
+
+    def execute(self, quiet: bool) -> Any:
+        return self.measured(quiet, None)
+
+    def measured(self, quiet: bool, out: Path | None) -> Any:
+        """Measures, and writes a report to ``out`` if that is given."""
+        from learner.endgame.validate_command import oracle_validate_command
+        from selfplay.players import network_folder
+
+        net, games = network_folder(self.net), _positions(self.games, self.pieces)
+        return oracle_validate_command(
+            net, self.pieces, self.positions, self.seed, self.folder, quiet, out, games, self.trees
+        )
 
 
-@oracle.command("report")
-def oracle_report(
-    out: Annotated[Path, typer.Option(help="Folder for the report.")] = Path("oracle-report"),
-    net: Net = None,
-    pieces: Pieces = 5,
-    positions: Positions = 100_000,
-    seed: Seed = 1,
-    games: Games = None,
-    folder: Tables = None,
-    trees: Trees = False,
-    quiet: Json = False,
-) -> Any:
+@dataclass(frozen=True)
+class OracleReportRequest(OracleValidateRequest):
     """Measure an oracle and write a report: an HTML page, its figures as PNG, all numbers as JSON."""
-    from learner.endgame.validate_command import oracle_validate_command
-    from selfplay.players import network_folder
 
-    reached = _positions(games, pieces)
-    return oracle_validate_command(network_folder(net), pieces, positions, seed, folder, quiet, out, reached, trees)
+    out: Annotated[Path, typer.Option(help="Folder for the report.")] = Path("oracle-report")
+
+    def execute(self, quiet: bool) -> Any:
+        return self.measured(quiet, self.out)
+
+
+oracle.command("validate")(request_command(OracleValidateRequest, OracleValidateRequest.execute))
+oracle.command("report")(request_command(OracleReportRequest, OracleReportRequest.execute))
