@@ -195,6 +195,19 @@ def test_the_shipped_oracle_searches_trees() -> None:
     assert card.trees.network == student.digest, "fit the weights again: crownhead oracle trees checkpoints/oracle"
 
 
+def test_probe_asks_for_patience_once_while_nothing_is_compiled(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("learner.endgame.probe_command.search_is_compiled", lambda: False)
+    five, six = "W:WK1,K2,K3:BK28,K27", "B:W18,K22,23:BK1,10,11"
+    list(probe_command([five], None, SHIPPED, quiet=False))
+    assert "compiles" not in capsys.readouterr().err
+    list(probe_command([six, six], None, SHIPPED, quiet=False))
+    assert capsys.readouterr().err.count("compiles") == 1
+    list(probe_command([six], None, SHIPPED, False, trees=False))
+    assert "compiles" not in capsys.readouterr().err
+
+
 def test_probe_says_how_far_trees_were_tested(capsys: pytest.CaptureFixture[str]) -> None:
     seven = "B:W18,K22,23,30:BK1,10,11"
     (found,) = probe_command([seven], None, SHIPPED, quiet=False)

@@ -10,8 +10,9 @@ from typing import Any
 import torch
 
 from engine.board import Board
-from engine.console import Console
+from engine.console import Console, progress_console
 from engine.errors import FenError
+from engine.players.first_search import search_is_compiled
 from engine.tablebase import MissingTableError, Tablebase, open_tablebase
 
 from .member import UNTESTED_CONFIDENCE, Member
@@ -57,10 +58,14 @@ def probe_command(
     read = bad = 0
     asked: set[tuple[Member, int]] = set()
     sources: set[str] = set()
+    patience = [] if search_is_compiled() else ["The first tree search compiles its functions, for about a minute."]
     with open_tablebase(folder) as tables:
 
         def answer(board: Board) -> dict[str, Any]:
-            asked.add((oracle.member_of(board), len(board.piece_map())))
+            pieces = len(board.piece_map())
+            asked.add((oracle.member_of(board), pieces))
+            if patience and oracle.trees is not None and pieces >= oracle.trees.fewest:
+                progress_console(quiet).print(patience.pop())
             found = _probed(board, oracle, tables)
             sources.add(found["source"])
             return _shown(found, console)

@@ -162,13 +162,18 @@ class TreeSearch:
         self._trees = trees or ChampionTrees(settings.rounds[-1].simulations)
         self._simulations = [one.simulations for one in settings.rounds]
 
+    @property
+    def fewest(self) -> int:
+        """Fewest pieces of positions that are searched."""
+        return self._trees.fewest
+
     def wanted(self, positions: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
         """The rows int64 [M] of positions uint32 [N, 4], judged with probabilities float32 [N, 3], to be searched."""
         unsure = np.flatnonzero(probabilities.max(1) < self.settings.ask_below)
         if len(unsure) == 0:
             return unsure
         pieces = np.bitwise_count(positions[unsure, 0] | positions[unsure, 1])
-        return unsure[pieces >= self._trees.fewest]
+        return unsure[pieces >= self.fewest]
 
     def judged(self, position: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, int, bool]:
         """Judges a position uint32 [4] of which an oracle says ``own`` float32 [3].
