@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import tablebase_reference as plain
 from solved_tables import solve_tables
+from tablebase_disk import REPOSITORY, contents, shipped
 
 from engine.tablebase import disk_tables, solver
 from engine.tablebase.arena import PAGE, Arena
@@ -23,25 +24,16 @@ from engine.tablebase.folder import SHIPPED
 from engine.tablebase.layout import layout_of
 from engine.tablebase.material import Material, pairs_up_to, parse_name, slices_of
 from engine.tablebase.parts import parts_of, waves_of
-from engine.tablebase.plan import needs, peak_bytes, successors, to_fill
+from engine.tablebase.plan import Room, needs, room_for, successors, to_fill
 from engine.tablebase.solver import Over, Problem, Workers
 from engine.tablebase.verify import Verifier
 
-REPOSITORY = Path(__file__).parents[1]
 PAIRS = pairs_up_to(4)
 
 
 @pytest.fixture
 def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.tablebase.plan.available_memory", lambda: 1000)
-
-
-def shipped(pieces: int) -> dict[str, bytes]:
-    return {f"{pair.name}.wdl": (SHIPPED / f"{pair.name}.wdl").read_bytes() for pair in pairs_up_to(pieces)}
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def material_of(pieces: plain.Pieces) -> Material:
@@ -128,7 +120,7 @@ def test_builds_on_disk_are_those_in_memory(
 ) -> None:
     monkeypatch.setattr(solver, "WHOLE_WORDS", 0)  # so that the second sides of symmetric pairs are given back
     monkeypatch.setattr(disk_tables, "_SAVE_S", 0)
-    assert peak_bytes(4, False) > 1000
+    assert room_for(4, False) == Room(values_on_disk=True)
     list(Builder(tmp_path, 4, threads=2).run())
     assert contents(tmp_path) == shipped(4)
 
@@ -305,5 +297,6 @@ def test_neither_memory_nor_disk(tmp_path: Path, little_memory: None, monkeypatc
         Builder(tmp_path, 8)
     assert "\n" not in str(caught.value)
     assert not os.listdir(tmp_path)
-    with pytest.raises(ValueError, match="choose fewer pieces or leave --distance out"):
-        Builder(tmp_path / "none", 8, distance=True)
+    with pytest.raises(ValueError, match=r"^values and distances of .* or leave --distance out"):
+        Builder(tmp_path, 8, distance=True)
+    assert not os.listdir(tmp_path)

@@ -3,47 +3,48 @@
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
-import numpy as np
-
 from ..files import make_folder, remove_stale_temporaries
 from ..interrupts import map_threads
-from ..memory import check_memory
 from .count import count_pair
 from .dense import DenseDistances, DenseTables, Step, check_pieces, in_steps
-from .disk_tables import DiskTables
-from .distance import encode_distances
+from .disk_tables import DiskDistances, DiskTables, OnDisk
+from .distance import Halves, encode_distances
 from .layout import layout_of
 from .material import Material, pairs_up_to, slices_of
-from .plan import check_disk, drop_spent, fits_memory, needs, peak_bytes, to_fill
+from .plan import check_disk, drop_spent, needs, room_for, to_fill
 from .slice_file import Kind, SliceFile, file_name, write_slice
 from .solve import grid_of
 from .solver import Values, Workers
 from .wdl_codec import encode_slice, num_blocks
 
 
-def _check_memory(pieces: int) -> None:
-    what, advice = f"values and distances of 2-{pieces} pieces", "choose fewer pieces or leave --distance out"
-    check_memory(peak_bytes(pieces, True), what, advice)
-
-
-def _tables(folder: Path, pieces: int) -> DenseTables:
-    """Empty tables in memory or, if that does not suffice, in files of the folder.
+def _arrays(folder: Path, pieces: int, distance: bool) -> tuple[DenseTables, DenseDistances | None]:
+    """Empty tables in memory or, where that does not suffice, in files of the folder.
 
     Raises:
         ValueError: the disk does not suffice, either.
     """
-    if fits_memory(pieces):
-        return DenseTables(pieces)
-    tables = DiskTables(pieces, folder)
-    try:
-        check_disk(folder, pieces, peak_bytes(pieces, False, on_disk=True), tables.disk_bytes())
-    except ValueError:
-        if tables.filled():  # keeps the work of a build that was killed
-            tables.close()
-        else:
-            tables.remove()
-        raise
-    return tables
+    room = room_for(pieces, distance)
+    tables = DiskTables(pieces, folder) if room.values_on_disk else DenseTables(pieces)
+    distances = None
+    if distance:
+        distances = DiskDistances(pieces, folder) if room.distances_on_disk else DenseDistances(pieces)
+    kept = _on_disk(tables, distances)
+    if kept:
+        try:
+            check_disk(folder, pieces, distance, room, sum(array.disk_bytes() for array in kept))
+        except ValueError:
+            for array in kept:
+                if array.filled():  # keeps the work of a build that was killed
+                    array.close()
+                else:
+                    array.remove()
+            raise
+    return tables, distances
+
+
+def _on_disk(*arrays: object) -> list[OnDisk]:
+    return [array for array in arrays if isinstance(array, OnDisk)]
 
 
 def write_values(folder: Path, pair: Material, values: Values, workers: Workers) -> None:
@@ -96,13 +97,10 @@ class Builder:
         report: Callable[[Material, float], None] = lambda pair, part: None,
     ) -> None:
         check_pieces(pieces)
-        if distance:
-            _check_memory(pieces)
         make_folder(folder)
         remove_stale_temporaries(folder)
-        self._tables = DenseTables(pieces) if distance else _tables(folder, pieces)
+        self._tables, self._distances = _arrays(folder, pieces, distance)
         self._tables.report = report
-        self._distances = DenseDistances(pieces) if distance else None
         self.folder, self.pieces = folder, pieces
         self._threads = threads
 
@@ -118,7 +116,8 @@ class Builder:
         """
         pairs = pairs_up_to(self.pieces)
         lacking = {pair: missing_files(self.folder, pair, self._distances is not None) for pair in pairs}
-        fill = to_fill(pairs, {pair for pair in only or pairs if lacking[pair]}, self._tables)
+        there = self._tables.filled() if self._distances is None else self._tables.filled() & self._distances.filled()
+        fill = to_fill(pairs, {pair for pair in only or pairs if lacking[pair]}, there)
         if only is not None:
             pairs = [pair for pair in pairs if pair in only or pair in fill]
 
@@ -131,8 +130,8 @@ class Builder:
 
         with Workers(self._threads) as workers:
             yield from in_steps(pairs, build)
-        if isinstance(self._tables, DiskTables):
-            self._tables.remove()
+        for array in _on_disk(self._tables, self._distances):
+            array.remove()
 
     def build_values(self, pair: Material) -> Path:
         """Builds the file of values of one pair and returns its path. Uses the folder's files for the pairs that it
@@ -149,20 +148,31 @@ class Builder:
         self._tables.drop(*self._tables.filled() & {material for pair in pairs for material in slices_of(pair)})
 
     def _build(self, pair: Material, lacking: list[Kind], workers: Workers) -> None:
-        values, halves = self._fill(pair, workers)
+        values, halves = self._fill(pair, "distance" in lacking, workers)
         self._write(pair, values, halves, lacking, workers)
 
-    def _fill(self, pair: Material, workers: Workers) -> tuple[Values, np.ndarray | None]:
-        """Brings a pair and all that it needs into memory; returns its values and half distances."""
+    def _fill(self, pair: Material, anew: bool, workers: Workers) -> tuple[Values, Halves | None]:
+        """Fills in a pair and all that it needs; returns its values and half distances.
+
+        Args:
+            anew: whether to compute its half distances though they are there: of a symmetric pair only one side is.
+        """
         tables, distances = self._tables, self._distances
-        for before in sorted({material.pair for material in needs([pair]) if material not in tables}, key=sum):
-            if before not in tables or before.swapped() not in tables:
-                self._fill(before, workers)
+        for before in sorted({material.pair for material in needs([pair]) if not self._has(material)}, key=sum):
+            if not all(map(self._has, slices_of(before))):
+                self._fill(before, False, workers)
         values, _ = tables.fill_from(self.folder, pair, workers)
-        return values, None if distances is None else distances.solve(pair, tables, values, workers)
+        if distances is None:
+            return values, None
+        if not anew and all(material in distances for material in slices_of(pair)):
+            return values, distances.pair_rows(pair)
+        return values, distances.solve(pair, tables, values, workers)
+
+    def _has(self, material: Material) -> bool:
+        return material in self._tables and (self._distances is None or material in self._distances)
 
     def _write(
-        self, pair: Material, values: Values, halves: np.ndarray | None, missing: list[Kind], workers: Workers
+        self, pair: Material, values: Values, halves: Halves | None, missing: list[Kind], workers: Workers
     ) -> None:
         layout, grid = layout_of(pair), grid_of(layout_of(pair), False)
         if "wdl" in missing:

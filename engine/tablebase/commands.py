@@ -17,7 +17,7 @@ from .dense import Step
 from .folder import SHIPPED, build_advice, default_folder
 from .layout import layout_of
 from .material import MAX_PIECES, MIN_PIECES, Material, materials, materials_between, parse_name
-from .plan import peak_bytes
+from .plan import needed_bytes, rooms
 from .slice_file import Kind, SliceCounts, SliceFile
 from .store import find_files
 from .verify import Verifier
@@ -129,12 +129,12 @@ def _tell_costs(folder: Path, pieces: int, distance: bool, quiet: bool) -> None:
     costs = table_costs([folder] if folder.exists() else [], pieces)
     size, seconds = sum(cost["bytes_more"] for cost in costs), sum(cost["core_seconds_more"] for cost in costs)
     if seconds >= _WORTH_TELLING_S:
-        memory = f"{_amount(peak_bytes(pieces, distance))} of memory"
-        if not distance:
-            memory += f", or where there is not so much {_amount(peak_bytes(pieces, False, on_disk=True))} of disk"
+        memory = _amount(needed_bytes(pieces, distance).memory)
+        disk = _amount(needed_bytes(pieces, distance, rooms(distance)[-1]).disk)
         also = "; distances take more time" if distance else ""
         Console(quiet=quiet, soft_wrap=True).print(
-            f"This takes about {_amount(size)} of files, {_time(seconds)} of one core's time, and {memory}{also}."
+            f"This takes about {_amount(size)} of files, {_time(seconds)} of one core's time, "
+            f"and {memory} of memory, or where there is not so much {disk} of disk{also}."
         )
 
 

@@ -5,6 +5,7 @@ from numba import njit
 
 from ..bitboard import borrowed, lowest_bit, popcount
 from ..fen import Color, format_fen
+from .distance import Halves
 from .layout import NUM_KINDS, Layout
 from .material import slices_of
 from .slice_file import SliceCounts
@@ -48,12 +49,12 @@ def fen_of(grid: Grid, word: int, bit: int) -> str:
     return format_fen(Color.BLACK, *map(int, seen_by_mover(grid, pieces)))
 
 
-def count_pair(layout: Layout, values: Values, halves: np.ndarray | None = None) -> dict[str, SliceCounts]:
+def count_pair(layout: Layout, values: Values, halves: Halves | None = None) -> dict[str, SliceCounts]:
     """Counts of both slices of a pair, by name.
 
     Args:
         values: values of the pair, see ``solver.Values``.
-        halves: uint8 [2, words, 32], see ``distance.solve_distances``; without them ``longest_win`` is None.
+        halves: half distances of the pair; without them ``longest_win`` is None.
     """
     counts = {}
     for side, material in enumerate(slices_of(layout.material)):

@@ -19,7 +19,7 @@ from ..movegen import new_moves
 from ..outcomes import LOSS, WIN
 from .arena import PAGE, Arena
 from .captures import capture_places
-from .distance import KnownSlices, solve_distances
+from .distance import Halves, KnownSlices, solve_distances
 from .folder import default_folder
 from .layout import NUM_KINDS, Layout, add_slice, code_of, layout_of, locate, lookup, no_slices
 from .material import MAX_PIECES, MIN_PIECES, Material, materials_between, pairs_up_to, slices_of
@@ -108,7 +108,7 @@ def _reserved_words(material: Material) -> int:
     return -(-layout_of(material).words // PAGE) * PAGE
 
 
-class _Dense:
+class Dense:
     """An array with a row for each word of all slices of 2 to ``pieces`` pieces; memory is used as slices are filled
     in.
 
@@ -192,7 +192,7 @@ class _Dense:
             self._clear(self.slice_rows(material))
 
 
-class DenseTables(_Dense):
+class DenseTables(Dense):
     """Values of the slices filled in so far.
 
     Attributes:
@@ -274,7 +274,7 @@ class DenseTables(_Dense):
         return values
 
 
-class DenseDistances(_Dense):
+class DenseDistances(Dense):
     """Half distances (see ``distance``) of the slices filled in so far.
 
     Attributes:
@@ -283,16 +283,17 @@ class DenseDistances(_Dense):
 
     row = np.dtype((np.uint8, NUM_SQUARES))
 
-    def __init__(self, pieces: int) -> None:
-        super().__init__(pieces)
+    def __init__(self, pieces: int, file: Path | None = None) -> None:
+        super().__init__(pieces, file)
         self.halves = self._rows
 
-    def solve(self, pair: Material, tables: DenseTables, values: Values, workers: Workers) -> np.ndarray:
-        """Computes a pair's half distances and fills it in. Returns uint8 [2, words, 32], see
-        ``distance.solve_distances``."""
-        known = KnownSlices(tables.slices, tables.words, self.halves)
-        halves = solve_distances(layout_of(pair), known, values, workers)
-        self.fill(pair, halves)
+    def solve(self, pair: Material, tables: DenseTables, values: Values, workers: Workers) -> Halves:
+        """Computes a pair's half distances and fills it in; returns them, see ``pair_rows``."""
+        known, halves = KnownSlices(tables.slices, tables.words, self.halves), self.pair_rows(pair)
+        for side in halves:
+            self._clear(side)
+        solve_distances(layout_of(pair), known, values, halves, workers)
+        self._enter(pair)
         return halves
 
 

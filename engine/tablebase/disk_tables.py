@@ -1,26 +1,27 @@
-"""Tables in a file for builds that do not fit into memory. A build that was killed can be continued."""
+"""Tables in files for builds that do not fit into memory. A build that was killed can be continued."""
 
 import os
 import time
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import BinaryIO, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..files import StorageError, atomic_write, lock
-from .dense import DenseTables
+from .dense import Dense, DenseDistances, DenseTables
 from .layout import layout_of
 from .material import MIN_PIECES, Material, materials_between, parse_name, slices_of
 from .solver import Problem
 
 WORDS_FILE, RECORD_FILE = "build.words", "build.json"
-_SAVE_S = 60.0  # seconds between two saves: most work that is lost if the build is killed
+HALVES_FILE, HALVES_RECORD_FILE = "build.halves", "build_halves.json"
+_SAVE_S = 60.0  # seconds between two saves of values: most work on a pair that is lost if the build is killed
 
 
 class _Record(BaseModel):
-    """The content of the file of words.
+    """What a file of rows holds.
 
     Attributes:
         pieces: largest number of pieces.
@@ -40,28 +41,90 @@ class _Record(BaseModel):
     waves: int = 0
 
 
-class DiskTables(DenseTables):
-    """``DenseTables`` in a file; the system keeps the parts in use in memory.
-
-    Of a symmetric pair, only the values with the first side to move remain after solving; the others are released as
-    soon as no other part needs them.
+class OnDisk(Dense):
+    """Rows of words in a file; the system keeps the parts in use in memory. A killed build can be continued.
 
     Args:
         pieces: largest number of pieces.
-        folder: folder of ``WORDS_FILE`` and ``RECORD_FILE``, which may exist from a build that was killed.
+        folder: folder of ``files``, which may exist from a build that was killed.
+
+    Attributes:
+        files: names of the file of rows and of its record.
 
     Raises:
         ValueError: another build is running in the folder.
         StorageError: the folder cannot be written to.
     """
 
+    files: ClassVar[tuple[str, str]]
+
     def __init__(self, pieces: int, folder: Path) -> None:
-        self._folder = folder
-        self._held = _hold(folder / WORDS_FILE)
-        self._record = _read(folder, _Record(pieces=pieces, layout=_digest(pieces)))
-        super().__init__(pieces, folder / WORDS_FILE)
+        self._file, self._record_file = (folder / name for name in self.files)
+        self._held = _hold(self._file)
+        self._record = self._read(_Record(pieces=pieces, layout=_digest(pieces)))
+        super().__init__(pieces, self._file)
         for name in self._record.slices:
             self._add(parse_name(name))
+
+    def _read(self, new: _Record) -> _Record:
+        """The record of an earlier build of the same tables; otherwise ``new``, and the file of rows is emptied."""
+        try:
+            record = _Record.model_validate_json(self._record_file.read_bytes())
+            if (record.pieces, record.layout) == (new.pieces, new.layout) and self._file.stat().st_size:
+                return record
+        except (FileNotFoundError, ValidationError):
+            pass
+        self._record_file.unlink(missing_ok=True)
+        os.truncate(self._file, 0)
+        return new
+
+    def _enter(self, pair: Material) -> None:
+        for material in slices_of(pair):
+            self._arena.save(*self._place(self.slice_rows(material)))
+        super()._enter(pair)
+        self._note(None, 0)
+
+    def drop(self, *materials: Material) -> None:
+        # the record first, so that it never names a slice that is cleared
+        for material in materials:
+            self._take_out(material)
+        self._write()
+        super().drop(*materials)
+
+    def _note(self, pair: Material | None, waves: int) -> None:
+        self._record.begun, self._record.waves = pair.name if pair else None, waves
+        self._write()
+
+    def _write(self) -> None:
+        self._record.slices = [material.name for material in self.filled()]
+        atomic_write(self._record_file, self._record.model_dump_json().encode())
+
+    def disk_bytes(self) -> int:
+        """Bytes that the file of rows takes on the disk now."""
+        return 512 * self._file.stat().st_blocks
+
+    def close(self) -> None:
+        """Releases the lock, so that another build can use the files."""
+        self._held.close()
+
+    def remove(self) -> None:
+        """Removes the files after a complete build."""
+        for path in (self._record_file, self._file):
+            path.unlink(missing_ok=True)
+        self.close()
+
+
+class DiskTables(OnDisk, DenseTables):
+    """``DenseTables`` in a file. Even a pair that was being solved when the build was killed goes on where it was.
+
+    Of a symmetric pair, only the values with the first side to move remain after solving; the others are released as
+    soon as no other part needs them.
+    """
+
+    files = (WORDS_FILE, RECORD_FILE)
+
+    def __init__(self, pieces: int, folder: Path) -> None:
+        super().__init__(pieces, folder)
         self._save_at = 0.0
 
     def _begin(self, pair: Material) -> tuple[Problem, int]:
@@ -93,44 +156,15 @@ class DiskTables(DenseTables):
             self._note(None, 0)
         return super()._empty(pair)
 
-    def _enter(self, pair: Material) -> None:
-        for material in slices_of(pair):
-            self._arena.save(*self._place(self.slice_rows(material)))
-        super()._enter(pair)
-        self._note(None, 0)
 
-    def drop(self, *materials: Material) -> None:
-        # the record first, so that it never names a slice that is cleared
-        for material in materials:
-            self._take_out(material)
-        self._write()
-        super().drop(*materials)
+class DiskDistances(OnDisk, DenseDistances):
+    """``DenseDistances`` in a file. A pair that was being solved when the build was killed is begun anew."""
 
-    def _note(self, pair: Material | None, waves: int) -> None:
-        self._record.begun, self._record.waves = pair.name if pair else None, waves
-        self._write()
-
-    def _write(self) -> None:
-        self._record.slices = [material.name for material in self.filled()]
-        atomic_write(self._folder / RECORD_FILE, lambda file: file.write(self._record.model_dump_json().encode()))
-
-    def disk_bytes(self) -> int:
-        """Bytes that the file takes on the disk now."""
-        return 512 * (self._folder / WORDS_FILE).stat().st_blocks
-
-    def close(self) -> None:
-        """Releases the lock, so that another build can use the files."""
-        self._held.close()
-
-    def remove(self) -> None:
-        """Removes the files after a complete build."""
-        for name in (RECORD_FILE, WORDS_FILE):
-            (self._folder / name).unlink(missing_ok=True)
-        self.close()
+    files = (HALVES_FILE, HALVES_RECORD_FILE)
 
 
 def _hold(path: Path) -> BinaryIO:
-    """Opens the file of words, which may be new, and locks it against other builds until it is closed."""
+    """Opens the file of rows, which may be new, and locks it against other builds until it is closed."""
     try:
         file = open(path, "a+b")  # noqa: SIM115 - open as long as the lock is held
     except OSError as error:
@@ -146,16 +180,3 @@ def _hold(path: Path) -> BinaryIO:
 def _digest(pieces: int) -> str:
     layouts = [tuple(layout_of(material)) for material in materials_between(MIN_PIECES, pieces)]
     return sha256(repr(layouts).encode()).hexdigest()
-
-
-def _read(folder: Path, new: _Record) -> _Record:
-    """The record of an earlier build of the same tables; otherwise ``new``, and the file of words is emptied."""
-    try:
-        record = _Record.model_validate_json((folder / RECORD_FILE).read_bytes())
-        if (record.pieces, record.layout) == (new.pieces, new.layout) and (folder / WORDS_FILE).stat().st_size:
-            return record
-    except (FileNotFoundError, ValidationError):
-        pass
-    (folder / RECORD_FILE).unlink(missing_ok=True)
-    os.truncate(folder / WORDS_FILE, 0)
-    return new

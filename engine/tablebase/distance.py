@@ -29,6 +29,8 @@ from .solve import Grid, canonical_places, grids_of, place_fast, place_row, plac
 from .solver import Values, Workers
 from .wdl_codec import BLOCK_WORDS
 
+Halves = tuple[np.ndarray, np.ndarray]
+"""Half distances of a pair with the first and with the second side to move: each uint8 [words, 32]."""
 MAX_HALF = 254
 NO_HALF = 255  # half distance of a won position in which no move out of the slice wins
 _ZSTD_LEVEL = 12
@@ -254,16 +256,15 @@ def date_level(low, high, grid, level, winning, mine, theirs):
     return left
 
 
-def solve_distances(layout: Layout, known: KnownSlices, values: Values, workers: Workers) -> np.ndarray:
-    """Half distances of all positions of a pair of slices, from its values.
+def solve_distances(layout: Layout, known: KnownSlices, values: Values, halves: Halves, workers: Workers) -> None:
+    """Computes the half distances of all positions of a pair of slices from its values.
 
-    Returns:
-        uint8 [2, words, 32] with the first and with the second side to move; 0 for draws.
+    Args:
+        halves: are set; they must be zero before, as they remain for draws.
 
     Raises:
         OverflowError: a half distance is too large for a byte.
     """
-    halves = np.zeros((2, layout.words, NUM_SQUARES), np.uint8)
     seeds, dated = np.zeros((2, layout.words, 2), np.uint32), np.zeros((2, layout.words, 2), np.uint32)
     sides = [Dating(values[side], halves[side], seeds[side], dated[side]) for side in range(2)]
     grids = grids_of(layout)
@@ -281,5 +282,5 @@ def solve_distances(layout: Layout, known: KnownSlices, values: Values, workers:
         left = sum(advance(side, level, False) for side in range(2))
         left += sum(advance(side, level + 1, True) for side in range(2))
         if not left:
-            return halves
+            return
     raise OverflowError(f"slice {layout.material.name}: a win takes more than {2 * MAX_HALF} plies")

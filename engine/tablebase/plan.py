@@ -1,10 +1,11 @@
 """Which slices lead to which, and therefore what a build must hold in memory at a time."""
 
 import shutil
-from collections.abc import Collection, Container, Iterable
+from collections.abc import Callable, Collection, Container, Iterable
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 from ..memory import available_memory
 from .dense import DenseDistances, DenseTables
@@ -13,7 +14,7 @@ from .material import Material, pairs_up_to, slices_of
 from .parts import parts_of, waves_of
 
 _OPEN_BYTES = 2 * DenseTables.row.itemsize  # bytes per word being solved: open positions of both sides
-_DATING_BYTES = 2 * (2 * DenseTables.row.itemsize + DenseDistances.row.itemsize)  # same, for distances
+_DATING_BYTES = 2 * 2 * DenseTables.row.itemsize  # same, for distances: seeds and dated positions of both sides
 
 
 @cache
@@ -58,42 +59,88 @@ def drop_spent(later: list[Material], *memories: DenseTables | DenseDistances | 
             memory.drop(*memory.filled() - needed)
 
 
+class Needs(NamedTuple):
+    """Bytes that a build needs at the most: of memory, and of its folder's disk beside the tables."""
+
+    memory: int
+    disk: int
+
+
+class Room(NamedTuple):
+    """Where a build or a check keeps what it works on.
+
+    Attributes:
+        values_on_disk, distances_on_disk: whether these lie in files of the folder, else in memory.
+    """
+
+    values_on_disk: bool = False
+    distances_on_disk: bool = False
+
+
+IN_MEMORY = Room()
+
+
+def rooms(distance: bool) -> list[Room]:
+    """The possible places, those that take most memory first; ``distance``: with distances."""
+    return [IN_MEMORY, Room(False, True), Room(True, True)] if distance else [IN_MEMORY, Room(True)]
+
+
 @cache
-def peak_bytes(pieces: int, distance: bool, on_disk: bool = False) -> int:
-    """Peak memory, or disk, in bytes of a build from nothing: slices needed, and data of the pair being solved."""
+def needed_bytes(pieces: int, distance: bool, room: Room = IN_MEMORY) -> Needs:
+    """What a build from nothing needs; ``distance``: with distances."""
+    layouts, places = [layout_of(pair) for pair in pairs_up_to(pieces)], [0, 0]
+    places[0] += max(parts_of(layout).words for layout in layouts) * _OPEN_BYTES
+    second_side = _two_waves if room.values_on_disk else _all_words
+    places[room.values_on_disk] += _held_bytes(pieces, DenseTables.row.itemsize, second_side)
+    if distance:
+        places[0] += max(layout.words for layout in layouts) * _DATING_BYTES
+        places[room.distances_on_disk] += _held_bytes(pieces, DenseDistances.row.itemsize, _all_words)
+    return Needs(*places)
+
+
+def _held_bytes(pieces: int, row: int, second_side: Callable[[Layout], int]) -> int:
+    """Most bytes of all slices that something still leads to, and of the second side of a symmetric pair.
+
+    Args:
+        row: bytes of a word. second_side: number of words of a symmetric pair's second side.
+    """
     pairs, held, peak = pairs_up_to(pieces), set[Material](), 0
-    row = DenseTables.row.itemsize + (DenseDistances.row.itemsize if distance else 0)
     for number, pair in enumerate(pairs):
-        layout = layout_of(pair)
         held |= {*slices_of(pair)}
-        second_side = _two_waves(layout) if on_disk else layout.words
-        extra = second_side * DenseTables.row.itemsize if pair.symmetric else 0
-        extra += layout.words * _DATING_BYTES if distance else parts_of(layout).words * _OPEN_BYTES
-        peak = max(peak, sum(layout_of(material).words for material in held) * row + extra)
+        words = sum(layout_of(material).words for material in held)
+        words += second_side(layout_of(pair)) if pair.symmetric else 0
+        peak = max(peak, words * row)
         held &= needs(pairs[number + 1 :])
     return peak
 
 
-def fits_memory(pieces: int) -> bool:
-    """Whether a build of values from nothing fits into memory."""
-    there = available_memory()
-    return there is None or peak_bytes(pieces, False) <= there
+def room_for(pieces: int, distance: bool) -> Room:
+    """The first of ``rooms`` for which memory suffices; the last one if none does."""
+    there, possible = available_memory(), rooms(distance)
+    suffice = (one for one in possible if there is None or needed_bytes(pieces, distance, one).memory <= there)
+    return next(suffice, possible[-1])
 
 
-def check_disk(folder: Path, pieces: int, needed: int, taken: int = 0) -> None:
-    """Raises ``ValueError`` if values that do not fit into memory do not fit on a folder's disk, either.
+def check_disk(folder: Path, pieces: int, distance: bool, room: Room, taken: int = 0) -> None:
+    """Raises ``ValueError`` if what does not fit into memory does not fit on a folder's disk, either.
 
     Args:
-        needed: bytes of disk.
-        taken: bytes of these that the files take already.
+        taken: bytes of disk that files of an earlier build take already.
     """
+    needed = needed_bytes(pieces, distance, room).disk
     free = shutil.disk_usage(folder).free + taken
     if needed > free:
-        either = f"{peak_bytes(pieces, False) / 1e9:.1f} GB of memory or {needed / 1e9:.1f} GB of disk"
+        what = "values and distances" if distance else "values"
+        memory = needed_bytes(pieces, distance).memory
         raise ValueError(
-            f"values of 2-{pieces} pieces take {either}; "
+            f"{what} of 2-{pieces} pieces take {memory / 1e9:.1f} GB of memory or {needed / 1e9:.1f} GB of disk; "
             f"there is less memory, and {free / 1e9:.1f} GB of disk are free: choose fewer pieces"
+            f"{' or leave --distance out' if distance else ''}"
         )
+
+
+def _all_words(layout: Layout) -> int:
+    return layout.words
 
 
 def _two_waves(layout: Layout) -> int:

@@ -17,14 +17,14 @@ from .distance import decode_distances, kept_distances
 from .folder import build_advice
 from .layout import layout_of
 from .material import Material, pairs_up_to
-from .plan import check_disk, drop_spent, fits_memory, peak_bytes
+from .plan import check_disk, drop_spent, room_for
 from .slice_file import Kind, SliceFile, TableFileError, file_name, rebuild_advice
 from .solve import Grid, grid_of
 from .solver import Over, Values, Workers, problem_of
 from .wdl_codec import BLOCK_WORDS
 
 _MOST_NAMED = 3
-_WORDS_FILE = "verify.words"
+_WORDS_FILE, _HALVES_FILE = "verify.words", "verify.halves"
 
 
 class Verifier:
@@ -52,8 +52,7 @@ class Verifier:
                 f"complete it with {build_advice(folder, pieces, distances == pieces)}"
             )
         self._threads = threads
-        self._tables = _tables(folder, pieces)
-        self._distances = DenseDistances(distances) if distances else None
+        self._tables, self._distances = _arrays(folder, pieces, distances)
 
     def run(self) -> Iterator[Step]:
         """Checks pair by pair; raises ``TableFileError`` if a file is damaged or contradicts the rules."""
@@ -115,15 +114,19 @@ class Verifier:
                 raise _wrong_counts(path)
 
 
-def _tables(folder: Path, pieces: int) -> DenseTables:
-    if fits_memory(pieces):
-        return DenseTables(pieces)
-    check_disk(folder, pieces, peak_bytes(pieces, False))
-    file = folder / _WORDS_FILE
-    tables = DenseTables(pieces, file)
-    with suppress(OSError):  # if the system can remove files in use, the file ends with the process
-        file.unlink()
-    return tables
+def _arrays(folder: Path, pieces: int, distances: int) -> tuple[DenseTables, DenseDistances | None]:
+    """Empty tables in memory or, where that does not suffice, in files of the folder that end with the process."""
+    room = room_for(pieces, distances > 0)
+    check_disk(folder, pieces, distances > 0, room)
+    files = [folder / _WORDS_FILE if room.values_on_disk else None]
+    files.append(folder / _HALVES_FILE if room.distances_on_disk else None)
+    tables = DenseTables(pieces, files[0])
+    halves = DenseDistances(distances, files[1]) if distances else None
+    for file in files:
+        if file is not None:
+            with suppress(OSError):  # some systems do not remove files in use
+                file.unlink()
+    return tables, halves
 
 
 def _wrong_counts(path: Path) -> TableFileError:
