@@ -58,7 +58,9 @@ def commands_page() -> str:
         "# Command line\n",
         "Made from the program. Every command shows the same with `--help`. Bad input ends with one line on standard "
         "error and exit code 2; `CROWNHEAD_DEBUG=1` shows the traceback. Ctrl-C and SIGTERM save what can be "
-        "continued and end with exit code 130. `crownhead --version` prints the version.\n",
+        "continued and end with exit code 130. `crownhead --version` prints the version, and "
+        "`crownhead --import MODULE COMMAND` imports your own networks first. Variables of the environment: "
+        "`CROWNHEAD_IMPORT`, `CROWNHEAD_GAME`, `CROWNHEAD_TABLEBASE` (folder of tables), `CROWNHEAD_DEBUG`.\n",
     ]
     for name, command in commands():
         context = typer.Context(command, info_name=f"crownhead {name}")
@@ -159,9 +161,9 @@ def json_page() -> str:
         raise ValueError(f"{JSON_KEYS.name} and the commands with --json differ: {set(with_json) ^ set(described)}")
     parts = [
         "# JSON\n",
-        "With `--json` a command prints one JSON object (`probe`: an array) as the last line of standard output. "
-        "These keys are an interface: changes of them are in the list of changes. Outcomes, values and "
-        "probabilities are for the side to move.\n",
+        "With `--json` a command prints one JSON object as the last line of standard output; `probe` prints nothing "
+        "but an array, one element a line. These keys are an interface: changes of them are in the list of changes. "
+        "Outcomes, values and probabilities are for the side to move.\n",
     ]
     types = JsonTypes()
     for name in with_json:

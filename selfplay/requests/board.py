@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..command_line.options import PLAYER, Backend, Fen
+from ..command_line.options import Backend, Fen
 from .options import player_of
 
 if TYPE_CHECKING:
@@ -20,7 +20,14 @@ if TYPE_CHECKING:
 class PlayRequest:
     """Open the board and play. Without options: continue an unfinished game, or play as last chosen in the menu."""
 
-    opponent: Annotated[str | None, typer.Option(metavar="PLAYER", help=PLAYER)] = None
+    opponent: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PLAYER",
+            help="level:NAME, champion, FOLDER (both also @800, @ponder and the like), alphabeta:N, rollout:N, random "
+            "or hub:COMMAND; with --text any player.",
+        ),
+    ] = None
     simulations: Annotated[int | None, typer.Option(min=1, help="Simulations of a network per move.")] = None
     seconds: Annotated[float | None, typer.Option(min=0.05, max=600, help="Seconds per move, instead.")] = None
     backend: Backend = "auto"

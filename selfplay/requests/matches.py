@@ -114,10 +114,12 @@ class LadderRequest(Limited):
     simulations: Simulations = None
     seconds: Seconds = None
     openings: Annotated[str, typer.Option(help="Openings of the games, written as for match.")] = "random:3"
-    jobs: Jobs = None
+    jobs: Annotated[int | None, typer.Option(min=1, help="Number of processes; if left out one per core.")] = None
     address: Address = None
     seed: GameSeed = 1
-    out: Annotated[Path | None, typer.Option(help="Folder for games and report; RUN/ladder if left out.")] = None
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for games and report; if left out RUN/ladder, with --doublings ladder.")
+    ] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
