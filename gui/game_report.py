@@ -87,7 +87,7 @@ class GameReport(NamedTuple):
         return {word: words.count(word) for word in LEAST_LOSS}
 
 
-class _Opinion(NamedTuple):
+class _Answer(NamedTuple):
     """Result for one position: expected score of the side to move, best move (None after the end), expected line."""
 
     score: float
@@ -118,7 +118,7 @@ class GameReview:
         self._player, self._limit, self._known, self._explain = player, seconds, known, explain
         self._thinking: Thinking | None = None
         self._spent = 0.0
-        self._before: _Opinion | None = None
+        self._before: _Answer | None = None
         self._finished = False
         self.report = GameReport()
 
@@ -131,18 +131,18 @@ class GameReview:
         """Continues for about ``seconds``; returns True if there is more to do."""
         deadline = time.perf_counter() + seconds
         while not self._finished:
-            opinion = self._think(max(0.0, min(_SLICE, deadline - time.perf_counter())))
-            if opinion is not None:
-                self._enter(opinion)
+            answer = self._think(max(0.0, min(_SLICE, deadline - time.perf_counter())))
+            if answer is not None:
+                self._enter(answer)
             if time.perf_counter() >= deadline:
                 break
         return not self._finished
 
-    def _think(self, seconds: float) -> _Opinion | None:
+    def _think(self, seconds: float) -> _Answer | None:
         """Continues the search of the current position; returns its result when the search is finished, else None."""
         if self._board.ply == len(self._moves) and self._outcome is not None:
             winner = self._outcome.winner
-            return _Opinion(0.5 if winner is None else float(winner is self._board.turn))
+            return _Answer(0.5 if winner is None else float(winner is self._board.turn))
         if self._thinking is None:
             self._thinking, self._spent = self._player.begin(self._board), 0.0
         begun = time.perf_counter()
@@ -154,22 +154,22 @@ class GameReview:
         value: float | None = self._known(self._board)
         if value is None:
             value = thought.moves[0].value if thought.moves[0].value is not None else thought.value
-        return _Opinion((1.0 + (value or 0.0)) / 2.0, thought.best, thought.line)
+        return _Answer((1.0 + (value or 0.0)) / 2.0, thought.best, thought.line)
 
-    def _enter(self, opinion: _Opinion) -> None:
+    def _enter(self, answer: _Answer) -> None:
         """Adds the result of the current position to the report and goes to the next position."""
-        black = opinion.score if self._board.turn is Color.BLACK else 1.0 - opinion.score
+        black = answer.score if self._board.turn is Color.BLACK else 1.0 - answer.score
         moves, ply = self.report.moves, self._board.ply
         if self._before is not None:
-            moves = (*moves, self._report_of(self._board.pop(), self._before, opinion))
+            moves = (*moves, self._report_of(self._board.pop(), self._before, answer))
             self._board.push(self._moves[ply - 1])
         self.report = GameReport(moves, (*self.report.graph, black))
-        self._before = opinion
+        self._before = answer
         self._finished = ply == len(self._moves)
         if not self._finished:
             self._board.push(self._moves[ply])
 
-    def _report_of(self, move: Move, before: _Opinion, afterwards: _Opinion) -> MoveReport:
+    def _report_of(self, move: Move, before: _Answer, afterwards: _Answer) -> MoveReport:
         board, best, after = self._board, before.best, 1.0 - afterwards.score
         assert best is not None  # not None: a move was made, so the game was not over
         forced = len(search_moves(board)) == 1

@@ -21,7 +21,7 @@ from learner.endgame.probe_command import probe_command
 from learner.endgame.resolve import PROVEN
 from learner.endgame.tree_search import (
     ChampionTrees,
-    Opinion,
+    TreeAnswer,
     TreeRound,
     TreeSearch,
     TreeSettings,
@@ -37,22 +37,22 @@ TWO, THREE, FOUR = (Board(fen) for fen in ("W:WK1:BK28", "W:WK1,K2:BK28", "W:WK1
 
 
 class FakeTrees:
-    """Says the same of every position, one opinion after the other; notes what it was asked."""
+    """Says the same of every position, one answer after the other; notes what it was asked."""
 
     network = "f00d"
 
-    def __init__(self, *said: Opinion, fewest: int = 3) -> None:
+    def __init__(self, *said: TreeAnswer, fewest: int = 3) -> None:
         self.said, self.fewest = said, fewest
         self.asked: list[tuple[list[int], int]] = []
 
-    def opinions(self, position: np.ndarray, simulations: Sequence[int]) -> Iterator[Opinion]:
-        for opinion, most in zip(self.said, simulations, strict=True):
+    def answers(self, position: np.ndarray, simulations: Sequence[int]) -> Iterator[TreeAnswer]:
+        for answer, most in zip(self.said, simulations, strict=True):
             self.asked.append((position.tolist(), most))
-            yield opinion
+            yield answer
 
 
-def opinion(win: float, draw: float, loss: float, proof: int = UNKNOWN) -> Opinion:
-    return Opinion(np.array([win, draw, loss], np.float32), proof)
+def says(win: float, draw: float, loss: float, proof: int = UNKNOWN) -> TreeAnswer:
+    return TreeAnswer(np.array([win, draw, loss], np.float32), proof)
 
 
 def words(*boards: Board) -> np.ndarray:
@@ -73,7 +73,7 @@ def test_opinions_are_weighed_by_hand() -> None:
 
 
 def test_only_doubtful_positions_beyond_the_tables_are_searched() -> None:
-    trees = FakeTrees(opinion(0.1, 0.8, 0.1), opinion(0.1, 0.1, 0.8))
+    trees = FakeTrees(says(0.1, 0.8, 0.1), says(0.1, 0.1, 0.8))
     oracle = oracle_with(trees)
     found, plain = oracle.search(words(TWO, THREE)), oracle.without_trees(words(TWO, THREE))
     assert trees.asked == [(words(THREE)[0].tolist(), most) for most in (10, 50)]
@@ -87,7 +87,7 @@ def test_only_doubtful_positions_beyond_the_tables_are_searched() -> None:
 
 
 def test_rounds_end_when_the_verdict_is_sure() -> None:
-    trees = FakeTrees(opinion(0, 1, 0), opinion(1, 0, 0))
+    trees = FakeTrees(says(0, 1, 0), says(1, 0, 0))
     answer = oracle_with(trees, stop_at=0.95).probe(THREE)
     assert [most for _, most in trees.asked] == [10]
     assert (answer.verdict, answer.source) == ("draw", "tree search")
@@ -96,7 +96,7 @@ def test_rounds_end_when_the_verdict_is_sure() -> None:
 
 @pytest.mark.parametrize(("proof", "verdict"), [(WIN, "win"), (LOSS, "loss")])
 def test_what_a_tree_proves_is_certain(proof: int, verdict: str) -> None:
-    trees = FakeTrees(opinion(0.3, 0.4, 0.3, proof), opinion(0, 1, 0))
+    trees = FakeTrees(says(0.3, 0.4, 0.3, proof), says(0, 1, 0))
     oracle = oracle_with(trees, calibrated=3)
     answer = oracle.probe(FOUR)
     assert (answer.verdict, answer.confidence, answer.source) == (verdict, 1.0, "tree search")
@@ -106,7 +106,7 @@ def test_what_a_tree_proves_is_certain(proof: int, verdict: str) -> None:
 
 def test_nothing_is_as_sure_beyond_the_pieces_that_weights_were_fitted_on() -> None:
     rule = Beyond(temperatures=(1, 1, 1), doubts=(0, 0, 0), most=0.9, pieces=4, positions=10)
-    trees = FakeTrees(opinion(0, 1, 0), opinion(0, 1, 0))
+    trees = FakeTrees(says(0, 1, 0), says(0, 1, 0))
     oracle = oracle_with(trees, calibrated=3)
     oracle = Oracle([replace(oracle.members[0], beyond=rule)], oracle.trees)
     near, far = oracle.probe(THREE), oracle.probe(FOUR)
@@ -121,10 +121,10 @@ def test_fitted_weights_find_out_who_is_right() -> None:
     told = np.where(rng.random(400) < 0.9, classes, rng.integers(0, 3, 400))  # mostly right
     right = (0.7 * np.eye(3)[told] + 0.1).astype(np.float32)
     noise = rng.dirichlet([1, 1, 1], 400).astype(np.float32)
-    said = iter([opinion(*row) for row in right])
+    said = iter([says(*row) for row in right])
 
     class Sequential(FakeTrees):
-        def opinions(self, position: np.ndarray, simulations: Sequence[int]) -> Iterator[Opinion]:
+        def answers(self, position: np.ndarray, simulations: Sequence[int]) -> Iterator[TreeAnswer]:
             yield next(said)
 
     done: list[int] = []
@@ -152,7 +152,7 @@ def test_settings_come_back_from_the_folder_and_go_with_a_new_calibration(tmp_pa
 def test_the_command_fits_and_rewrites_the_oracle(tmp_path: Path) -> None:
     place = tmp_path / "oracle"
     save_oracle(place, [Member(PairNetwork(SMALL), (2, 4), threshold=0.9, rounds=0, calibrated=4)], {"kept": 1})
-    trees = FakeTrees(opinion(0.2, 0.6, 0.2), fewest=3)
+    trees = FakeTrees(says(0.2, 0.6, 0.2), fewest=3)
     told = oracle_trees_command(place, 4, 300, 1, SHIPPED, True, None, [10], trees)
     card = read_oracle_card(place)
     assert card.trees is not None
@@ -173,16 +173,16 @@ def test_the_champion_searches_to_the_tables() -> None:
     trees = ChampionTrees(2_000)
     assert trees.fewest == 6
     won, drawn = Board("B:WK32:BK1,K2,9,10,11"), Board("W:WK30,K32,21:BK1,K3,12")
-    (first,) = trees.opinions(words(won)[0], [2_000])
+    (first,) = trees.answers(words(won)[0], [2_000])
     assert first.proof == WIN or first.wdl[0] > 0.8
-    few, more = trees.opinions(words(drawn)[0], [100, 2_000])
+    few, more = trees.answers(words(drawn)[0], [100, 2_000])
     assert few.wdl.sum() == pytest.approx(1, abs=1e-3) == more.wdl.sum()
 
 
 def test_a_champion_without_a_student_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tree_search, "CHAMPION_FOLDER", "oracle")
     with pytest.raises(ValueError, match="there is no student"):
-        next(ChampionTrees(10).opinions(words(FOUR)[0], [10]))
+        next(ChampionTrees(10).answers(words(FOUR)[0], [10]))
 
 
 def test_the_shipped_oracle_searches_trees() -> None:

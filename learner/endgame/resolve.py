@@ -16,7 +16,7 @@ that any of its moves offers::
 and what is left is P(draw), never negative: the distribution of the maximum where the judgements of all moves err
 in the same direction, as those of one network on neighbours do. It is exact where the judgements are. (If errors were
 independent, each further move that might win would make a win more likely.) Where a position was judged before it was
-searched, both opinions count: the mean of their logarithms, the former with ``STATIC_WEIGHT``, errs less often than
+searched, both answers count: the mean of their logarithms, the former with ``STATIC_WEIGHT``, errs less often than
 either.
 
 The judge is asked once a round, about all new ends.

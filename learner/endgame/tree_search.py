@@ -2,7 +2,7 @@
 
 Rounds of quiet moves (``resolve``) try all of them, and so end after some plies. A Monte-Carlo tree search follows few
 moves, but to the exact tables of few pieces. Where an oracle is unsure about more pieces than these have, the
-champion's student searches, in rounds of ever more simulations, and both opinions are weighed::
+champion's student searches, in rounds of ever more simulations, and both answers are weighed::
 
     P(outcome) ∝ own(outcome) ^ a * tree(outcome) ^ b * e ^ c, where c counts for draws only
 
@@ -69,7 +69,7 @@ class TreeSettings(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     network: str = ""
 
 
-class Opinion(NamedTuple):
+class TreeAnswer(NamedTuple):
     """What a tree says of its root: mean win, draw, loss float32 [3] for the side to move, and what it has proven, WIN,
     LOSS or UNKNOWN."""
 
@@ -90,7 +90,7 @@ class Trees(Protocol):
         """Fewest pieces of positions that are worth it; the tables know the others."""
         ...
 
-    def opinions(self, position: np.ndarray, simulations: Sequence[int]) -> Iterator[Opinion]:
+    def answers(self, position: np.ndarray, simulations: Sequence[int]) -> Iterator[TreeAnswer]:
         """What a tree of a position uint32 [4] says after each of these numbers of simulations, which grow."""
         ...
 
@@ -135,7 +135,7 @@ class ChampionTrees:
         config: SearchConfig = BOARD_SEARCH.impartial().model_copy(update=changes)
         return LockstepSearch(config, 1, leaf_oracle=self._tables)
 
-    def opinions(self, position: np.ndarray, simulations: Sequence[int]) -> Iterator[Opinion]:
+    def answers(self, position: np.ndarray, simulations: Sequence[int]) -> Iterator[TreeAnswer]:
         search = self._search
         search.set_board(0, Board(format_fen(Color.BLACK, *(int(word) for word in position[:3]))))
         for number, most in enumerate(simulations):
@@ -145,7 +145,7 @@ class ChampionTrees:
                 search.extend(0, most)
             search.run(self._evaluator)
             result = search.result(0)
-            yield Opinion(result.wdl, _proof(result))
+            yield TreeAnswer(result.wdl, _proof(result))
 
 
 def _proof(result: SearchResult) -> int:
@@ -182,11 +182,11 @@ class TreeSearch:
             Probabilities float32 [3], the number of simulations made, and whether the verdict is proven.
         """
         shares, made = own, 0
-        for one, opinion in zip(self.settings.rounds, self._trees.opinions(position, self._simulations), strict=False):
+        for one, answer in zip(self.settings.rounds, self._trees.answers(position, self._simulations), strict=False):
             made = one.simulations
-            if opinion.proof != UNKNOWN:
-                return np.array([opinion.proof == WIN, 0, opinion.proof == LOSS], np.float32), made, True
-            shares = one.weighed(own[np.newaxis], opinion.wdl[np.newaxis])[0]
+            if answer.proof != UNKNOWN:
+                return np.array([answer.proof == WIN, 0, answer.proof == LOSS], np.float32), made, True
+            shares = one.weighed(own[np.newaxis], answer.wdl[np.newaxis])[0]
             if shares.max() >= self.settings.stop_at:
                 break
         return shares, made, False
@@ -211,8 +211,8 @@ def fit_trees(
     means = np.empty((len(positions), len(simulations), 3), np.float32)
     open_ = np.zeros(means.shape[:2], np.bool_)  # where nothing is proven
     for row, position in enumerate(positions):
-        for number, opinion in enumerate(searched.opinions(position, simulations)):
-            means[row, number], open_[row, number] = opinion.wdl, opinion.proof == UNKNOWN
+        for number, answer in enumerate(searched.answers(position, simulations)):
+            means[row, number], open_[row, number] = answer.wdl, answer.proof == UNKNOWN
         report(row + 1)
     rounds = tuple(
         _fitted(most, own[open_[:, number]], means[open_[:, number], number], classes[open_[:, number]])

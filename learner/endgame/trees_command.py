@@ -68,6 +68,6 @@ def oracle_trees_command(
     console = Console(quiet=quiet)
     for one in settings.rounds:
         console.print(
-            f"{one.simulations} simulations: own opinion {one.own:.2f}, tree {one.tree:.2f}, draws {one.draw:+.2f}"
+            f"{one.simulations} simulations: own answer {one.own:.2f}, tree {one.tree:.2f}, draws {one.draw:+.2f}"
         )
     return {"oracle": str(place), "searched": len(unsure), "trees": settings.model_dump(mode="json")}
