@@ -1,5 +1,6 @@
 """Builds on disk: the same bytes, also after a kill; and the memory that a build needs at a time."""
 
+import contextlib
 import os
 import random
 import shutil
@@ -300,3 +301,27 @@ def test_neither_memory_nor_disk(tmp_path: Path, little_memory: None, monkeypatc
     with pytest.raises(ValueError, match=r"^values and distances of .* or leave --distance out"):
         Builder(tmp_path, 8, distance=True)
     assert not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("redo", [DiskTables.solve, lambda tables, pair, workers: tables._empty(pair)])
+def test_a_pair_that_is_solved_again_is_not_taken_for_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, redo: Callable[[DiskTables, Material, Workers], object]
+) -> None:
+    """Killed before the file of a pair is written, and again while the pair is solved anew."""
+    pair = parse_name("2100").pair
+    with Workers(1) as workers:
+        tables = DiskTables(3, tmp_path)
+        for before in PAIRS[: PAIRS.index(pair) + 1]:
+            tables.solve(before, workers)
+        assert pair in tables
+
+        def killed(*_: object) -> None:
+            raise KilledError
+
+        monkeypatch.setattr("engine.tablebase.dense.solve_pair", killed)
+        with contextlib.suppress(KilledError):
+            redo(tables, pair, workers)
+        tables.close()
+    again = DiskTables(3, tmp_path)
+    assert pair not in again
+    assert pair.swapped() not in again

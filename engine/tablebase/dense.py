@@ -165,6 +165,17 @@ class Dense:
         """Sets rows (a view) to zero, and gives their memory back if the system can do that."""
         self._arena.clear(*self._place(rows))
 
+    def _vacate(self, pair: Material) -> None:
+        """Takes a pair out, whose rows are about to change."""
+        for material in slices_of(pair):
+            self._take_out(material)
+
+    def _empty_rows(self, pair: Material) -> None:
+        """Takes a pair out and sets its rows to zero."""
+        self._vacate(pair)
+        for side in self.pair_rows(pair):
+            self._clear(side)
+
     def fill(self, pair: Material, rows: Iterable[np.ndarray]) -> None:
         """Fills in a pair from ``rows`` [2, words, ...]: with the first and with the second side to move."""
         for material, mine in zip(slices_of(pair), rows, strict=False):
@@ -211,10 +222,8 @@ class DenseTables(Dense):
         return problem_of(layout_of(pair), self.slices, self.words, self.pair_rows(pair))
 
     def _empty(self, pair: Material) -> Problem:
-        problem = self._problem(pair)
-        for side in problem.values:
-            self._clear(side)
-        return problem
+        self._empty_rows(pair)
+        return self._problem(pair)
 
     def solve(self, pair: Material, workers: Workers) -> Values:
         """Solves a pair and fills it in; returns its values, see ``pair_rows``.
@@ -289,9 +298,8 @@ class DenseDistances(Dense):
 
     def solve(self, pair: Material, tables: DenseTables, values: Values, workers: Workers) -> Halves:
         """Computes a pair's half distances and fills it in; returns them, see ``pair_rows``."""
+        self._empty_rows(pair)
         known, halves = KnownSlices(tables.slices, tables.words, self.halves), self.pair_rows(pair)
-        for side in halves:
-            self._clear(side)
         solve_distances(layout_of(pair), known, values, halves, workers)
         self._enter(pair)
         return halves

@@ -78,6 +78,10 @@ class OnDisk(Dense):
         os.truncate(self._file, 0)
         return new
 
+    def _vacate(self, pair: Material) -> None:
+        super()._vacate(pair)
+        self._write()  # before rows change, so that the record never names a slice that is not whole
+
     def _enter(self, pair: Material) -> None:
         for material in slices_of(pair):
             self._arena.save(*self._place(self.slice_rows(material)))
@@ -85,7 +89,6 @@ class OnDisk(Dense):
         self._note(None, 0)
 
     def drop(self, *materials: Material) -> None:
-        # the record first, so that it never names a slice that is cleared
         for material in materials:
             self._take_out(material)
         self._write()
@@ -129,6 +132,7 @@ class DiskTables(OnDisk, DenseTables):
 
     def _begin(self, pair: Material) -> tuple[Problem, int]:
         self._save_at = time.monotonic() + _SAVE_S
+        self._vacate(pair)
         if self._record.begun != pair.name:
             self._note(pair, 0)
             return self._empty(pair), 0
