@@ -28,7 +28,7 @@ DAMAGED = "2011.wdl"
 
 
 def build(folder: Path, pieces: int, distance: bool = True, threads: int = 1) -> list[Step]:
-    return list(Builder(folder, pieces, distance, threads).run())
+    return list(Builder(folder, pieces, distance, threads=threads).run())
 
 
 def contents(folder: Path) -> dict[str, bytes]:

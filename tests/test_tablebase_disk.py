@@ -25,7 +25,7 @@ from engine.tablebase.folder import SHIPPED
 from engine.tablebase.layout import layout_of
 from engine.tablebase.material import Material, pairs_up_to, parse_name, slices_of
 from engine.tablebase.parts import parts_of, waves_of
-from engine.tablebase.plan import Room, needs, room_for, successors, to_fill
+from engine.tablebase.plan import Room, needed_bytes, needs, room_for, successors, to_fill
 from engine.tablebase.solver import Over, Problem, Workers
 from engine.tablebase.verify import Verifier
 
@@ -121,7 +121,7 @@ def test_builds_on_disk_are_those_in_memory(
 ) -> None:
     monkeypatch.setattr(solver, "WHOLE_WORDS", 0)  # so that the second sides of symmetric pairs are given back
     monkeypatch.setattr(disk_tables, "_SAVE_S", 0)
-    assert room_for(4, False) == Room(values_on_disk=True)
+    assert room_for(pairs_up_to(4), False) == Room(values_on_disk=True)
     list(Builder(tmp_path, 4, threads=2).run())
     assert contents(tmp_path) == shipped(4)
 
@@ -325,3 +325,48 @@ def test_a_pair_that_is_solved_again_is_not_taken_for_whole(
     again = DiskTables(3, tmp_path)
     assert pair not in again
     assert pair.swapped() not in again
+
+
+def test_a_killed_build_on_disk_goes_on_there_though_memory_suffices_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = DiskTables(4, tmp_path)
+    with Workers(1) as workers:
+        for pair in PAIRS[:9]:
+            tables.solve(pair, workers)
+    tables.close()
+    assert room_for(PAIRS, False) == Room()
+    restored, restore = [], DiskTables._enter
+
+    def note(self: DiskTables, pair: Material) -> None:
+        restored.append(pair)
+        restore(self, pair)
+
+    monkeypatch.setattr(DiskTables, "_enter", note)
+    list(Builder(tmp_path, 4, threads=1).run())
+    assert restored
+    assert contents(tmp_path) == shipped(4)
+
+
+@pytest.mark.parametrize(("built", "kept"), [(3, False), (2, True)])
+def test_what_a_killed_build_left_goes_with_a_complete_one_of_as_many_pieces(
+    tmp_path: Path, built: int, kept: bool
+) -> None:
+    tables = DiskTables(3, tmp_path)
+    with Workers(1) as workers:
+        for pair in pairs_up_to(2):
+            tables.solve(pair, workers)
+    tables.close()
+    steps = list(Builder(tmp_path, built, threads=1).run())
+    assert len(steps) == len(pairs_up_to(built))
+    assert (tmp_path / WORDS_FILE).exists() == (tmp_path / RECORD_FILE).exists() == kept
+
+
+def test_slices_take_the_memory_of_those_that_they_lead_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kings = parse_name("4400").pair
+    few = to_fill(pairs_up_to(8), [kings], ())
+    needed = needed_bytes(tuple(few), False).memory
+    assert needed < needed_bytes(tuple(pairs_up_to(8)), False).memory / 5
+    monkeypatch.setattr("engine.tablebase.plan.available_memory", lambda: needed)
+    Builder(tmp_path, 8, only=[kings])
+    assert not (tmp_path / WORDS_FILE).exists()

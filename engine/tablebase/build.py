@@ -1,6 +1,6 @@
 """Builds table files: solves the missing slices one after another, and continues an earlier build."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ..files import make_folder, remove_stale_temporaries
@@ -11,20 +11,24 @@ from .disk_tables import DiskDistances, DiskTables, OnDisk
 from .distance import Halves, encode_distances
 from .layout import layout_of
 from .material import Material, pairs_up_to, slices_of
-from .plan import check_disk, drop_spent, needs, room_for, to_fill
+from .plan import Room, check_disk, drop_spent, needs, room_for, to_fill
 from .slice_file import Kind, SliceFile, file_name, write_slice
 from .solve import grid_of
 from .solver import Values, Workers
 from .wdl_codec import encode_slice, num_blocks
 
 
-def _arrays(folder: Path, pieces: int, distance: bool) -> tuple[DenseTables, DenseDistances | None]:
-    """Empty tables in memory or, where that does not suffice, in files of the folder.
+def _arrays(
+    folder: Path, pieces: int, pairs: Sequence[Material], distance: bool
+) -> tuple[DenseTables, DenseDistances | None]:
+    """Empty tables for a build of these pairs in memory or, where that does not suffice, in files of the folder; what a
+    killed build has left in such files is gone on with.
 
     Raises:
         ValueError: the disk does not suffice, either.
     """
-    room = room_for(pieces, distance)
+    room = room_for(pairs, distance)
+    room = Room(*(asked or kind.has_begun(pieces, folder) for asked, kind in zip(room, _DISK_KINDS, strict=True)))
     tables = DiskTables(pieces, folder) if room.values_on_disk else DenseTables(pieces)
     distances = None
     if distance:
@@ -32,7 +36,7 @@ def _arrays(folder: Path, pieces: int, distance: bool) -> tuple[DenseTables, Den
     kept = _on_disk(tables, distances)
     if kept:
         try:
-            check_disk(folder, pieces, distance, room, sum(array.disk_bytes() for array in kept))
+            check_disk(folder, pairs, distance, room, sum(array.disk_bytes() for array in kept))
         except ValueError:
             for array in kept:
                 if array.filled():  # keeps the work of a build that was killed
@@ -45,6 +49,9 @@ def _arrays(folder: Path, pieces: int, distance: bool) -> tuple[DenseTables, Den
 
 def _on_disk(*arrays: object) -> list[OnDisk]:
     return [array for array in arrays if isinstance(array, OnDisk)]
+
+
+_DISK_KINDS: tuple[type[OnDisk], ...] = (DiskTables, DiskDistances)  # as in Room
 
 
 def write_values(folder: Path, pair: Material, values: Values, workers: Workers) -> None:
@@ -80,6 +87,7 @@ class Builder:
         folder: folder for the files; made if it does not exist.
         pieces: largest number of pieces.
         distance: whether to build tables of distances, too.
+        only: pairs to build, with those that they need; all if None.
         threads: threads of the solver; all cores if None.
         report: called with the pair being solved and the fraction of it, 0 to 1, that is solved.
 
@@ -93,28 +101,28 @@ class Builder:
         folder: Path,
         pieces: int,
         distance: bool = False,
+        only: Collection[Material] | None = None,
         threads: int | None = None,
         report: Callable[[Material, float], None] = lambda pair, part: None,
     ) -> None:
         check_pieces(pieces)
         make_folder(folder)
         remove_stale_temporaries(folder)
-        self._tables, self._distances = _arrays(folder, pieces, distance)
+        self._pairs = pairs_up_to(pieces) if only is None else to_fill(pairs_up_to(pieces), only, ())
+        self._only = only
+        self._tables, self._distances = _arrays(folder, pieces, self._pairs, distance)
         self._tables.report = report
         self.folder, self.pieces = folder, pieces
         self._threads = threads
 
-    def run(self, only: Collection[Material] | None = None) -> Iterator[Step]:
+    def run(self) -> Iterator[Step]:
         """Builds pair by pair; existing files are checked first, and kept.
-
-        Args:
-            only: pairs to build, with those that they need; all if None.
 
         Raises:
             TableFileError: a file in the folder is damaged or foreign.
             StorageError: a file cannot be written.
         """
-        pairs = pairs_up_to(self.pieces)
+        pairs, only = self._pairs, self._only
         lacking = {pair: missing_files(self.folder, pair, self._distances is not None) for pair in pairs}
         there = self._tables.filled() if self._distances is None else self._tables.filled() & self._distances.filled()
         fill = to_fill(pairs, {pair for pair in only or pairs if lacking[pair]}, there)
@@ -132,6 +140,9 @@ class Builder:
             yield from in_steps(pairs, build)
         for array in _on_disk(self._tables, self._distances):
             array.remove()
+        if only is None:
+            for kind in _DISK_KINDS[: 1 if self._distances is None else 2]:
+                kind.remove_spent(self.pieces, self.folder)
 
     def build_values(self, pair: Material) -> Path:
         """Builds the file of values of one pair and returns its path. Uses the folder's files for the pairs that it

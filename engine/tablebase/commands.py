@@ -16,7 +16,7 @@ from .costs import TableCosts, table_costs
 from .dense import Step
 from .folder import SHIPPED, build_advice, default_folder
 from .layout import layout_of
-from .material import MAX_PIECES, MIN_PIECES, Material, materials, materials_between, parse_name
+from .material import MIN_PIECES, Material, materials, materials_between, pairs_up_to, parse_name
 from .plan import needed_bytes, rooms
 from .slice_file import Kind, SliceCounts, SliceFile
 from .store import find_files
@@ -120,8 +120,9 @@ def builder_steps(
     only = None if names is None else {parse_name(name).pair for name in names}
     too_many = [pair.name for pair in only or [] if pair.pieces > pieces]
     if too_many:
-        raise ValueError(f"{too_many[0]} has more than {pieces} pieces: add --pieces {MAX_PIECES}")
-    return Builder(folder, pieces, distance, report=report).run(only)
+        most = max(pair.pieces for pair in only or [])
+        raise ValueError(f"{too_many[0]} has more than {pieces} pieces: add --pieces {most}")
+    return Builder(folder, pieces, distance, only, report=report).run()
 
 
 def _tell_costs(folder: Path, pieces: int, distance: bool, quiet: bool) -> None:
@@ -129,8 +130,9 @@ def _tell_costs(folder: Path, pieces: int, distance: bool, quiet: bool) -> None:
     costs = table_costs([folder] if folder.exists() else [], pieces)
     size, seconds = sum(cost["bytes_more"] for cost in costs), sum(cost["core_seconds_more"] for cost in costs)
     if seconds >= _WORTH_TELLING_S:
-        memory = _amount(needed_bytes(pieces, distance).memory)
-        disk = _amount(needed_bytes(pieces, distance, rooms(distance)[-1]).disk)
+        pairs = tuple(pairs_up_to(pieces))
+        memory = _amount(needed_bytes(pairs, distance).memory)
+        disk = _amount(needed_bytes(pairs, distance, rooms(distance)[-1]).disk)
         also = "; distances take more time" if distance else ""
         Console(quiet=quiet, soft_wrap=True).print(
             f"This takes about {_amount(size)} of files, {_time(seconds)} of one core's time, "

@@ -61,22 +61,31 @@ class OnDisk(Dense):
     def __init__(self, pieces: int, folder: Path) -> None:
         self._file, self._record_file = (folder / name for name in self.files)
         self._held = _hold(self._file)
-        self._record = self._read(_Record(pieces=pieces, layout=_digest(pieces)))
+        self._record = _left(self._file, self._record_file, pieces) or self._anew(pieces)
         super().__init__(pieces, self._file)
         for name in self._record.slices:
             self._add(parse_name(name))
 
-    def _read(self, new: _Record) -> _Record:
-        """The record of an earlier build of the same tables; otherwise ``new``, and the file of rows is emptied."""
-        try:
-            record = _Record.model_validate_json(self._record_file.read_bytes())
-            if (record.pieces, record.layout) == (new.pieces, new.layout) and self._file.stat().st_size:
-                return record
-        except (FileNotFoundError, ValidationError):
-            pass
+    def _anew(self, pieces: int) -> _Record:
         self._record_file.unlink(missing_ok=True)
         os.truncate(self._file, 0)
-        return new
+        return _Record(pieces=pieces, layout=_digest(pieces))
+
+    @classmethod
+    def has_begun(cls, pieces: int, folder: Path) -> bool:
+        """Whether a folder holds the work of a build of the same tables."""
+        file, record_file = (folder / name for name in cls.files)
+        left = _left(file, record_file, pieces)
+        return left is not None and bool(left.slices or left.waves)
+
+    @classmethod
+    def remove_spent(cls, pieces: int, folder: Path) -> None:
+        """Removes what a killed build of at most ``pieces`` pieces has left in a folder that has them all now."""
+        file, record_file = (folder / name for name in cls.files)
+        if any(_left(file, record_file, number) for number in range(MIN_PIECES, pieces + 1)):
+            with _hold(file):
+                record_file.unlink(missing_ok=True)
+                file.unlink(missing_ok=True)
 
     def _vacate(self, pair: Material) -> None:
         super()._vacate(pair)
@@ -179,6 +188,16 @@ def _hold(path: Path) -> BinaryIO:
         file.close()
         raise ValueError(f"another build is running in {path.parent}: wait for it, or choose another folder") from None
     return file
+
+
+def _left(file: Path, record_file: Path, pieces: int) -> _Record | None:
+    """The record of an earlier build of the same tables, if it goes with its file of rows."""
+    try:
+        record = _Record.model_validate_json(record_file.read_bytes())
+        fits = (record.pieces, record.layout) == (pieces, _digest(pieces)) and file.stat().st_size > 0
+        return record if fits else None
+    except (FileNotFoundError, ValidationError):
+        return None
 
 
 def _digest(pieces: int) -> str:

@@ -1,7 +1,7 @@
 """Which slices lead to which, and therefore what a build must hold in memory at a time."""
 
 import shutil
-from collections.abc import Callable, Collection, Container, Iterable
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ..memory import available_memory
 from .dense import DenseDistances, DenseTables
 from .layout import Layout, layout_of
-from .material import Material, pairs_up_to, slices_of
+from .material import Material, slices_of
 from .parts import parts_of, waves_of
 
 _OPEN_BYTES = 2 * DenseTables.row.itemsize  # bytes per word being solved: open positions of both sides
@@ -40,7 +40,7 @@ def needs(pairs: Iterable[Material]) -> set[Material]:
     return {after for pair in pairs for material in slices_of(pair) for after in successors(material)}
 
 
-def to_fill(pairs: list[Material], lacking: Collection[Material], there: Container[Material]) -> list[Material]:
+def to_fill(pairs: Sequence[Material], lacking: Collection[Material], there: Container[Material]) -> list[Material]:
     """The pairs to fill in so that all pairs of ``lacking`` can be solved, if slices in ``there`` are filled in."""
     wanted: set[Material] = set()
     filled = []
@@ -86,25 +86,25 @@ def rooms(distance: bool) -> list[Room]:
 
 
 @cache
-def needed_bytes(pieces: int, distance: bool, room: Room = IN_MEMORY) -> Needs:
-    """What a build from nothing needs; ``distance``: with distances."""
-    layouts, places = [layout_of(pair) for pair in pairs_up_to(pieces)], [0, 0]
+def needed_bytes(pairs: tuple[Material, ...], distance: bool, room: Room = IN_MEMORY) -> Needs:
+    """What a build of these pairs, in this order, needs from nothing; ``distance``: with distances."""
+    layouts, places = [layout_of(pair) for pair in pairs], [0, 0]
     places[0] += max(parts_of(layout).words for layout in layouts) * _OPEN_BYTES
     second_side = _two_waves if room.values_on_disk else _all_words
-    places[room.values_on_disk] += _held_bytes(pieces, DenseTables.row.itemsize, second_side)
+    places[room.values_on_disk] += _held_bytes(pairs, DenseTables.row.itemsize, second_side)
     if distance:
         places[0] += max(layout.words for layout in layouts) * _DATING_BYTES
-        places[room.distances_on_disk] += _held_bytes(pieces, DenseDistances.row.itemsize, _all_words)
+        places[room.distances_on_disk] += _held_bytes(pairs, DenseDistances.row.itemsize, _all_words)
     return Needs(*places)
 
 
-def _held_bytes(pieces: int, row: int, second_side: Callable[[Layout], int]) -> int:
+def _held_bytes(pairs: Sequence[Material], row: int, second_side: Callable[[Layout], int]) -> int:
     """Most bytes of all slices that something still leads to, and of the second side of a symmetric pair.
 
     Args:
         row: bytes of a word. second_side: number of words of a symmetric pair's second side.
     """
-    pairs, held, peak = pairs_up_to(pieces), set[Material](), 0
+    held, peak = set[Material](), 0
     for number, pair in enumerate(pairs):
         held |= {*slices_of(pair)}
         words = sum(layout_of(material).words for material in held)
@@ -114,27 +114,28 @@ def _held_bytes(pieces: int, row: int, second_side: Callable[[Layout], int]) -> 
     return peak
 
 
-def room_for(pieces: int, distance: bool) -> Room:
-    """The first of ``rooms`` for which memory suffices; the last one if none does."""
+def room_for(pairs: Sequence[Material], distance: bool) -> Room:
+    """The first of ``rooms`` in which memory suffices for a build of these pairs; the last one if none does."""
     there, possible = available_memory(), rooms(distance)
-    suffice = (one for one in possible if there is None or needed_bytes(pieces, distance, one).memory <= there)
+    suffice = (one for one in possible if there is None or needed_bytes(tuple(pairs), distance, one).memory <= there)
     return next(suffice, possible[-1])
 
 
-def check_disk(folder: Path, pieces: int, distance: bool, room: Room, taken: int = 0) -> None:
+def check_disk(folder: Path, pairs: Sequence[Material], distance: bool, room: Room, taken: int = 0) -> None:
     """Raises ``ValueError`` if what does not fit into memory does not fit on a folder's disk, either.
 
     Args:
         taken: bytes of disk that files of an earlier build take already.
     """
-    needed = needed_bytes(pieces, distance, room).disk
+    needed = needed_bytes(tuple(pairs), distance, room).disk
     free = shutil.disk_usage(folder).free + taken
     if needed > free:
         what = "values and distances" if distance else "values"
-        memory = needed_bytes(pieces, distance).memory
+        memory = needed_bytes(tuple(pairs), distance).memory
         raise ValueError(
-            f"{what} of 2-{pieces} pieces take {memory / 1e9:.1f} GB of memory or {needed / 1e9:.1f} GB of disk; "
-            f"there is less memory, and {free / 1e9:.1f} GB of disk are free: choose fewer pieces"
+            f"{what} of 2-{pairs[-1].pieces} pieces take {memory / 1e9:.1f} GB of memory "
+            f"or {needed / 1e9:.1f} GB of disk; there is less memory, "
+            f"and {free / 1e9:.1f} GB of disk are free: choose fewer pieces"
             f"{' or leave --distance out' if distance else ''}"
         )
 

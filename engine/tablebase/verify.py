@@ -116,8 +116,9 @@ class Verifier:
 
 def _arrays(folder: Path, pieces: int, distances: int) -> tuple[DenseTables, DenseDistances | None]:
     """Empty tables in memory or, where that does not suffice, in files of the folder that end with the process."""
-    room = room_for(pieces, distances > 0)
-    check_disk(folder, pieces, distances > 0, room)
+    pairs = pairs_up_to(pieces)
+    room = room_for(pairs, distances > 0)
+    check_disk(folder, pairs, distances > 0, room)
     files = [folder / _WORDS_FILE if room.values_on_disk else None]
     files.append(folder / _HALVES_FILE if room.distances_on_disk else None)
     tables = DenseTables(pieces, files[0])
