@@ -25,7 +25,8 @@ from learner.endgame.tree_search import (
     TreeRound,
     TreeSearch,
     TreeSettings,
-    fit_trees,
+    TreeWeights,
+    fit_rounds,
 )
 from learner.endgame.trees_command import oracle_trees_command
 from learner.endgame.trust import Beyond
@@ -62,10 +63,11 @@ def words(*boards: Board) -> np.ndarray:
 def oracle_with(trees: FakeTrees, calibrated: int = 4, **settings: Any) -> Oracle:
     """An oracle that is sure of nothing by itself."""
     member = Member(FakeNetwork(sharpness=0.1), threshold=0.9, rounds=0, calibrated=4)
-    return Oracle([member], TreeSearch(TreeSettings(rounds=ROUNDS, calibrated=calibrated, **settings), trees))
+    weights = (TreeWeights(pieces=calibrated, rounds=ROUNDS),)
+    return Oracle([member], TreeSearch(TreeSettings(weights=weights, **{"network": "f00d"} | settings), trees))
 
 
-def test_opinions_are_weighed_by_hand() -> None:
+def test_answers_are_weighed_by_hand() -> None:
     own, tree = np.float32([[0.2, 0.5, 0.3]]), np.float32([[0.6, 0.4, 0.0]])
     found = TreeRound(simulations=1, own=0.5, tree=2, draw=-1).weighed(own, tree)
     parts = np.array([0.2**0.5 * 0.6**2, 0.5**0.5 * 0.4**2 * np.exp(-1), 0.3**0.5 * 1e-4**2])
@@ -128,16 +130,29 @@ def test_fitted_weights_find_out_who_is_right() -> None:
             yield next(said)
 
     done: list[int] = []
-    settings = fit_trees(np.tile(words(FOUR), (400, 1)), noise, classes, [10], Sequential(), done.append)
-    (found,) = settings.rounds
+    (found,) = fit_rounds(np.tile(words(FOUR), (400, 1)), noise, classes, [10], Sequential(), done.append)
     assert found.tree > 1
     assert abs(found.own) < 0.3
-    assert (settings.calibrated, settings.network, done[-1]) == (4, "f00d", 400)
+    assert done[-1] == 400
     assert (found.weighed(noise, right).argmax(1) == told).mean() > 0.99
 
 
+def test_weights_of_another_network_count_as_never_tested() -> None:
+    trees = FakeTrees(says(0, 1, 0), says(0, 1, 0))
+    fitted, other = oracle_with(trees).probe(FOUR), oracle_with(trees, network="beef").probe(FOUR)
+    assert (fitted.source, other.source) == ("tree search", "tree search, never tested on 4 pieces")
+    assert other.confidence < fitted.confidence
+
+
+def test_each_number_of_pieces_has_its_weights() -> None:
+    far = (TreeRound(simulations=30, own=1, tree=1, draw=0),)
+    settings = TreeSettings(weights=(TreeWeights(pieces=6, rounds=ROUNDS), TreeWeights(pieces=7, rounds=far)))
+    assert [settings.rounds_for(pieces) for pieces in (3, 6, 7, 12)] == [ROUNDS, ROUNDS, far, far]
+    assert (settings.calibrated, settings.most_simulations) == (7, max(30, ROUNDS[-1].simulations))
+
+
 def test_settings_come_back_from_the_folder_and_go_with_a_new_calibration(tmp_path: Path) -> None:
-    settings = TreeSettings(rounds=ROUNDS, calibrated=6)
+    settings = TreeSettings(weights=(TreeWeights(pieces=6, rounds=ROUNDS),))
     members = open_oracle().members
     save_oracle(tmp_path / "a", members, {}, settings)
     assert read_oracle_card(tmp_path / "a").trees == settings
@@ -158,8 +173,9 @@ def test_the_command_fits_and_rewrites_the_oracle(tmp_path: Path) -> None:
     assert card.trees is not None
     assert told["trees"] == card.trees.model_dump(mode="json")
     assert card.figures == {"kept": 1}
-    assert card.trees.calibrated == 4
-    assert told["searched"] > 50
+    assert [weights.pieces for weights in card.trees.weights] == [3, 4]
+    assert (card.trees.calibrated, card.trees.network) == (4, "f00d")
+    assert told["searched"] > 100
     before = (place / ORACLE_FILE).read_bytes()
     for arguments, message in (((place, 2, 300), "trees serve from 3"), ((place, 4, 1), "draw more")):
         with pytest.raises(OracleCommandError, match=message):
@@ -188,8 +204,9 @@ def test_a_champion_without_a_student_is_told(monkeypatch: pytest.MonkeyPatch) -
 def test_the_shipped_oracle_searches_trees() -> None:
     card = read_oracle_card(shipped_folder())
     assert card.trees is not None
-    assert [one.simulations for one in card.trees.rounds] == sorted(one.simulations for one in card.trees.rounds)
-    assert card.trees.calibrated >= 6
+    for weights in card.trees.weights:
+        assert [one.simulations for one in weights.rounds] == sorted(one.simulations for one in weights.rounds)
+    assert [weights.pieces for weights in card.trees.weights] == [6, 7]
     student = read_student_info(shipped_folder().parent / CHAMPION_FOLDER)
     assert student is not None
     assert card.trees.network == student.digest, "fit the weights again: crownhead oracle trees checkpoints/oracle"
@@ -209,10 +226,10 @@ def test_probe_asks_for_patience_once_while_nothing_is_compiled(
 
 
 def test_probe_says_how_far_trees_were_tested(capsys: pytest.CaptureFixture[str]) -> None:
-    seven = "B:W18,K22,23,30:BK1,10,11"
-    (found,) = probe_command([seven], None, SHIPPED, quiet=False)
-    assert found["source"] == "tree search, never tested on 7 pieces"
-    assert "Tree searches were tested on up to 6 pieces." in capsys.readouterr().out
-    (plain,) = probe_command([seven], None, SHIPPED, False, trees=False)
+    eight = "B:W18,K22,23,30:BK1,10,11,12"
+    (found,) = probe_command([eight], None, SHIPPED, quiet=False)
+    assert found["source"] == "tree search, never tested on 8 pieces"
+    assert "Tree searches were tested on up to 7 pieces." in capsys.readouterr().out
+    (plain,) = probe_command([eight], None, SHIPPED, False, trees=False)
     assert "tree" not in plain["source"]
     assert "Tree" not in capsys.readouterr().out

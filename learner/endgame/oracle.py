@@ -265,7 +265,7 @@ class Oracle:
             found.probabilities[row], found.rounds[row] = shares, TREE
             found.evaluations[row] += simulations
             found.ways[row] = PROVEN if proven else CHANGED
-            further = int(np.bitwise_count(positions[row, 0] | positions[row, 1])) - trees.settings.calibrated
+            further = int(np.bitwise_count(positions[row, 0] | positions[row, 1])) - trees.calibrated
             if further > 0 and not proven:
                 found.probabilities[row] = self._bounded(shares, further)
         return found
@@ -293,7 +293,7 @@ class Oracle:
         if found.ways[0] != PROVEN:
             pieces, member = len(board.piece_map()), self.member_of(board)
             trees = self.trees if found.rounds[0] == TREE else None
-            if pieces > (member.edge if trees is None else trees.settings.calibrated):
+            if pieces > (member.edge if trees is None else trees.calibrated):
                 source = f"{source}, never tested on {pieces} pieces"
             elif not member.calibrated:
                 source = f"{source}, not calibrated"

@@ -83,7 +83,7 @@ def probe_command(
                 yield answer(board)
     _print_doubt(oracle, asked, console)
     if oracle.trees is not None and any(source.startswith(f"{SEARCHES[TREE]},") for source in sources):
-        console.print(f"Tree searches were tested on up to {oracle.trees.settings.calibrated} pieces.")
+        console.print(f"Tree searches were tested on up to {oracle.trees.calibrated} pieces.")
     if bad:
         raise ProbeError(f"{bad} of {read} lines of standard input are no positions, see above")
     if not asked:

@@ -6,8 +6,8 @@ champion's student searches, in rounds of ever more simulations, and both answer
 
     P(outcome) ∝ own(outcome) ^ a * tree(outcome) ^ b * e ^ c, where c counts for draws only
 
-The weights were fitted for each number of simulations on positions with exact values. A win or loss that the tree
-proves is certain.
+The weights were fitted for each number of pieces and of simulations on positions with exact values. A win or loss that
+the tree proves is certain.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -51,22 +51,40 @@ class TreeRound(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
         return softmax(logits.astype(np.float32))
 
 
+class TreeWeights(BaseModel, frozen=True, extra="forbid"):
+    """What trees count about positions of so many ``pieces``; ``rounds``: with ever more simulations."""
+
+    pieces: int
+    rounds: tuple[TreeRound, ...] = Field(min_length=1)
+
+
 class TreeSettings(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """When trees are searched, and what they count; a part of ``oracle.json``.
 
     Attributes:
-        rounds: with ever more simulations.
+        weights: for ever more pieces. The first ones are for fewer pieces, too, the last ones also for more.
         ask_below: positions of which the oracle is at least as sure are not searched.
         stop_at: no further round from this confidence on.
-        calibrated: most pieces of the positions that the weights were fitted on.
         network: digest of the network that searched then.
     """
 
-    rounds: tuple[TreeRound, ...] = Field(min_length=1)
+    weights: tuple[TreeWeights, ...] = Field(min_length=1)
     ask_below: float = Field(ASK_BELOW, gt=0, le=1)
     stop_at: float = Field(STOP_AT, gt=0, le=1)
-    calibrated: int
     network: str = ""
+
+    @property
+    def calibrated(self) -> int:
+        """Most pieces of the positions that weights were fitted on."""
+        return self.weights[-1].pieces
+
+    @property
+    def most_simulations(self) -> int:
+        return max(one.simulations for weights in self.weights for one in weights.rounds)
+
+    def rounds_for(self, pieces: int) -> tuple[TreeRound, ...]:
+        """The rounds of a position of so many pieces."""
+        return next((one for one in self.weights if pieces <= one.pieces), self.weights[-1]).rounds
 
 
 class TreeAnswer(NamedTuple):
@@ -159,13 +177,17 @@ class TreeSearch:
 
     def __init__(self, settings: TreeSettings, trees: Trees | None = None) -> None:
         self.settings = settings
-        self._trees = trees or ChampionTrees(settings.rounds[-1].simulations)
-        self._simulations = [one.simulations for one in settings.rounds]
+        self._trees = trees or ChampionTrees(settings.most_simulations)
 
     @property
     def fewest(self) -> int:
         """Fewest pieces of positions that are searched."""
         return self._trees.fewest
+
+    @cached_property
+    def calibrated(self) -> int:
+        """Most pieces that the weights were fitted on; 0 if another network searches than did then."""
+        return self.settings.calibrated if self._trees.network == self.settings.network else 0
 
     def wanted(self, positions: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
         """The rows int64 [M] of positions uint32 [N, 4], judged with probabilities float32 [N, 3], to be searched."""
@@ -182,7 +204,9 @@ class TreeSearch:
             Probabilities float32 [3], the number of simulations made, and whether the verdict is proven.
         """
         shares, made = own, 0
-        for one, answer in zip(self.settings.rounds, self._trees.answers(position, self._simulations), strict=False):
+        rounds = self.settings.rounds_for(int(np.bitwise_count(position[0] | position[1])))
+        answers = self._trees.answers(position, [one.simulations for one in rounds])
+        for one, answer in zip(rounds, answers, strict=False):
             made = one.simulations
             if answer.proof != UNKNOWN:
                 return np.array([answer.proof == WIN, 0, answer.proof == LOSS], np.float32), made, True
@@ -192,34 +216,31 @@ class TreeSearch:
         return shares, made, False
 
 
-def fit_trees(
+def fit_rounds(
     positions: np.ndarray,
     own: np.ndarray,
     classes: np.ndarray,
-    simulations: Sequence[int] = SIMULATIONS,
-    trees: Trees | None = None,
+    simulations: Sequence[int],
+    trees: Trees,
     report: Callable[[int], object] = lambda done: None,
-) -> TreeSettings:
-    """The settings whose weights make the right outcomes most likely.
+) -> tuple[TreeRound, ...]:
+    """The rounds whose weights make the right outcomes most likely.
 
     Args:
         positions: uint32 [N, 4], not decided yet. own: float32 [N, 3], what the oracle says of them without trees.
         classes: int64 [N], right ones: 0 win, 1 draw, 2 loss.
         report: told how many positions have been searched.
     """
-    searched: Trees = trees or ChampionTrees(simulations[-1])
     means = np.empty((len(positions), len(simulations), 3), np.float32)
     open_ = np.zeros(means.shape[:2], np.bool_)  # where nothing is proven
     for row, position in enumerate(positions):
-        for number, answer in enumerate(searched.answers(position, simulations)):
+        for number, answer in enumerate(trees.answers(position, simulations)):
             means[row, number], open_[row, number] = answer.wdl, answer.proof == UNKNOWN
         report(row + 1)
-    rounds = tuple(
+    return tuple(
         _fitted(most, own[open_[:, number]], means[open_[:, number], number], classes[open_[:, number]])
         for number, most in enumerate(simulations)
     )
-    most_pieces = int(np.bitwise_count(positions[:, 0] | positions[:, 1]).max())
-    return TreeSettings(rounds=rounds, calibrated=most_pieces, network=searched.network)
 
 
 def _fitted(simulations: int, own: np.ndarray, tree: np.ndarray, classes: np.ndarray) -> TreeRound:

@@ -15,7 +15,7 @@ from .commands import OracleCommandError, check_pieces, open_values
 from .oracle import Oracle, check_oracle_place, oracle_folder, read_members, read_oracle_card, save_oracle
 from .progress import OracleProgress
 from .resolve import PROVEN
-from .tree_search import ASK_BELOW, SIMULATIONS, ChampionTrees, Trees, fit_trees
+from .tree_search import ASK_BELOW, SIMULATIONS, ChampionTrees, Trees, TreeSettings, TreeWeights, fit_rounds
 
 FEWEST = 50  # positions that three numbers can be fitted on
 
@@ -35,7 +35,8 @@ def oracle_trees_command(
 
     Args:
         net: folder of the oracle, which is rewritten.
-        positions: of the validation split to be drawn; those that leave the oracle unsure are searched.
+        positions: of the validation split to be drawn for each number of pieces; those that leave the oracle unsure
+            are searched.
         games: uint32 [N, 4], positions of games: half of the positions then lie around them.
 
     Raises:
@@ -52,22 +53,29 @@ def oracle_trees_command(
     searched: Trees = trees or ChampionTrees(simulations[-1])
     if pieces < searched.fewest:
         raise OracleCommandError(f"--pieces {pieces}: tables know these; trees serve from {searched.fewest} on")
+    weights, counts = [], []
     with OracleProgress(quiet) as progress, open_values(folder, pieces, progress) as tables:
-        progress.phase("drawing positions")
-        batch = Questions(tables, positions, seed, games).draw(searched.fewest, pieces, 0)
-        found = oracle.without_trees(batch.positions)
-        unsure = np.flatnonzero((found.confidence < ASK_BELOW) & (found.ways != PROVEN))
-        if len(unsure) < FEWEST:
-            raise OracleCommandError(f"the oracle is unsure of {len(unsure)} of {positions} positions: draw more")
-        progress.phase("searching trees", len(unsure))
-        classes = 1 - batch.values[unsure].astype(np.int64)
-        settings = fit_trees(
-            batch.positions[unsure], found.probabilities[unsure], classes, simulations, searched, progress.done
-        )
+        questions = Questions(tables, positions, seed, games)
+        for number in range(searched.fewest, pieces + 1):
+            progress.phase(f"drawing positions of {number} pieces")
+            batch = questions.draw(number, number, 0)
+            found = oracle.without_trees(batch.positions)
+            unsure = np.flatnonzero((found.confidence < ASK_BELOW) & (found.ways != PROVEN))
+            if len(unsure) < FEWEST:
+                raise OracleCommandError(
+                    f"the oracle is unsure of {len(unsure)} of {positions} positions of {number} pieces: draw more"
+                )
+            progress.phase(f"searching trees of {number} pieces", len(unsure))
+            own, classes = found.probabilities[unsure], 1 - batch.values[unsure].astype(np.int64)
+            rounds = fit_rounds(batch.positions[unsure], own, classes, simulations, searched, progress.done)
+            weights.append(TreeWeights(pieces=number, rounds=rounds))
+            counts.append(len(unsure))
+    settings = TreeSettings(weights=tuple(weights), network=searched.network)
     save_oracle(place, oracle.members, card.figures, settings)
     console = Console(quiet=quiet)
-    for one in settings.rounds:
+    for one, number in ((one, weights.pieces) for weights in settings.weights for one in weights.rounds):
         console.print(
-            f"{one.simulations} simulations: own answer {one.own:.2f}, tree {one.tree:.2f}, draws {one.draw:+.2f}"
+            f"{number} pieces, {one.simulations} simulations: "
+            f"own answer {one.own:.2f}, tree {one.tree:.2f}, draws {one.draw:+.2f}"
         )
-    return {"oracle": str(place), "searched": len(unsure), "trees": settings.model_dump(mode="json")}
+    return {"oracle": str(place), "searched": sum(counts), "trees": settings.model_dump(mode="json")}
