@@ -13,6 +13,7 @@ from typing import Any
 from engine.errors import one_line
 from engine.files import atomic_write, make_folder, sha256_of
 from engine.sealed import sealed, unsealed
+from learner.checkpoint import INFO_FILE
 
 from .run_folder import RunError, RunFolder, RunState
 from .shards import SUFFIX
@@ -40,6 +41,7 @@ class Mirror:
         except (ImportError, ValueError, OSError) as error:
             raise RunError(f"{url}: {one_line(error)}; S3 needs pip install s3fs, GCS pip install gcsfs") from error
         self._stored = self._read_list()
+        self._objects: set[str] | None = None  # digests of all objects there; None: not looked yet
         self._thread: threading.Thread | None = None
 
     @property
@@ -106,19 +108,23 @@ class Mirror:
             self._thread.join(_LAST_S if wait else 0.0)
             if self._thread.is_alive():
                 return
-        paths = [path for path in folder.path.rglob("*") if path.is_file() and not path.name.endswith(_LOCAL)]
-        names = {path.relative_to(folder.path).as_posix(): path for path in paths}
-        # Shards and checkpoints never change; all other files are read now.
-        changing = {name: path.read_bytes() for name, path in names.items() if not _stays(name)}
+        try:
+            names, changing = _contents(folder.path)
+        except OSError as error:
+            _LOG.warning("the copy at %s is behind: %s", self.url, one_line(error))
+            return
         self._thread = threading.Thread(target=self._push, args=(names, changing), daemon=True)
         self._thread.start()
         if wait:
             self._thread.join(_LAST_S)
+            if self._thread.is_alive():
+                _LOG.warning("the copy at %s is behind: it has taken more than %.0f s", self.url, _LAST_S)
 
     def _push(self, names: Mapping[str, Path], changing: Mapping[str, bytes]) -> None:
         try:
             stored: dict[str, str] = {}
             there = set(self._stored.values())
+            objects = self._objects = self._list_objects() if self._objects is None else self._objects
             for name, path in names.items():
                 if name not in changing and name in self._stored:
                     stored[name] = self._stored[name]
@@ -127,11 +133,13 @@ class Mirror:
                 stored[name] = digest = sha256_of(data)
                 if digest not in there:
                     self._files.makedirs(f"{self._root}/objects", exist_ok=True)
+                    objects.add(digest)
                     self._files.pipe_file(self._object(digest), data)
             self._write_list(stored)
             self._stored = stored
-            for digest in there - set(stored.values()):
+            for digest in objects - set(stored.values()):  # also what was written by updates that failed
                 self._files.rm_file(self._object(digest))
+                objects.remove(digest)
         except Exception as error:  # each file system has errors of its own
             _LOG.warning("the copy at %s is behind: %s", self.url, one_line(error))
 
@@ -141,6 +149,12 @@ class Mirror:
         if sha256_of(data) != digest:
             raise RunError(f"{self.url}: {name} is damaged")
         return data
+
+    def _list_objects(self) -> set[str]:
+        try:
+            return {Path(name).name for name in self._files.ls(f"{self._root}/objects", detail=False)}
+        except FileNotFoundError:
+            return set()
 
     def _object(self, digest: str) -> str:
         return f"{self._root}/objects/{digest}"
@@ -167,5 +181,23 @@ class Mirror:
             raise RunError(f"{self.url} cannot be read: {one_line(error)}") from error
 
 
+def _contents(folder: Path) -> tuple[dict[str, Path], dict[str, bytes]]:
+    """The files of a run by name, and the contents of those that may change; raises ``OSError``."""
+    names, changing = {}, {}
+    for path in folder.rglob("*"):
+        name = path.relative_to(folder).as_posix()
+        if not path.is_file() or name.endswith(_LOCAL):
+            continue
+        if not _stays(name):
+            try:
+                changing[name] = path.read_bytes()
+            except FileNotFoundError:  # it has been removed meanwhile
+                continue
+        names[name] = path
+    return names, changing
+
+
 def _stays(name: str) -> bool:
-    return name.startswith("checkpoints/") or name.endswith(SUFFIX)
+    """Whether the content of a file never changes: a shard, or the network of a checkpoint (its card may change)."""
+    of_checkpoint = name.startswith("checkpoints/") and name.endswith((".safetensors", INFO_FILE))
+    return of_checkpoint or name.endswith(SUFFIX)

@@ -159,3 +159,69 @@ def test_another_machine_goes_on_from_an_object_store(tmp_path: Path) -> None:
     behind = train("first", "--resume", "--set", "loop.max_iterations=4")
     assert behind.returncode == 2
     assert "is ahead of" in behind.stderr
+
+
+def test_what_changes_below_checkpoints_is_copied_again(run: RunFolder, url: str, tmp_path: Path) -> None:
+    folder = run.path / "checkpoints" / "000001"
+    folder.mkdir(parents=True)
+    (folder / "weights.safetensors").write_bytes(b"weights")
+    (folder / "README.md").write_text("begun")
+    mirror = Mirror(url)
+    mirror.push(run, wait=True)
+    (folder / "README.md").write_text("finished")
+    mirror.push(run, wait=True)
+    Mirror(url).pull(tmp_path / "again")
+    assert contents(tmp_path / "again") == contents(run.path)
+
+
+def test_a_file_that_vanishes_ends_nothing(
+    run: RunFolder, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = Path.read_bytes
+
+    def read(self: Path) -> bytes:
+        if self.name == ".probe":
+            self.unlink()
+        return plain(self)
+
+    (run.path / ".probe").write_bytes(b"")
+    mirror = Mirror(url)
+    monkeypatch.setattr(Path, "read_bytes", read)
+    mirror.push(run, wait=True)
+    Mirror(url).pull(tmp_path / "again")
+    assert contents(tmp_path / "again") == contents(run.path)
+
+
+def test_a_folder_that_cannot_be_read_is_said(
+    run: RunFolder, url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(_: Path) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    mirror = Mirror(url)
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with caplog.at_level(logging.WARNING):
+        mirror.push(run, wait=True)
+    assert "is behind: " in caplog.text
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_what_failed_updates_have_written_is_removed(run: RunFolder, url: str, tmp_path: Path, killed: bool) -> None:
+    mirror = Mirror(url)
+    mirror.push(run, wait=True)
+    plain = mirror._files.pipe_file
+
+    def full(path: str, data: bytes) -> None:
+        if path.endswith("run.json"):
+            raise OSError("no room")
+        plain(path, data)
+
+    mirror._files.pipe_file = full
+    for minutes in range(1, 4):
+        run.write_state(RunState(minutes=minutes))
+        mirror.push(run, wait=True)
+    mirror._files.pipe_file = plain
+    objects = tmp_path / "copy" / "objects"
+    assert len(list(objects.iterdir())) == len(contents(run.path)) + 3
+    (Mirror(url) if killed else mirror).push(run, wait=True)
+    assert len(list(objects.iterdir())) == len(set(contents(run.path).values()))
