@@ -25,6 +25,7 @@ from engine.hub.params import Param
 from engine.hub.server import PlayerMaker, serve
 from engine.players import AlphaBetaPlayer, HubPlayer, Player, Purpose, RandomPlayer, RolloutPlayer
 from engine.players.alphabeta import Deepening
+from engine.players.search_player import TreeSearch
 from selfplay.match import play_match
 from selfplay.openings import Opening, make_openings
 
@@ -242,10 +243,30 @@ def test_a_player_plays_in_its_own_way_and_analyses_impartially(talks: Talks) ->
     assert begun[1:] == ["move", "game", "game", "analysis"]  # the first was to warm up
 
 
-def test_depth_is_no_limit_for_a_search_that_does_not_go_by_depth(talks: Talks) -> None:
+@pytest.mark.parametrize("depth", [1, 30])
+def test_depth_is_no_limit_for_a_search_that_does_not_go_by_depth(talks: Talks, depth: int) -> None:
+    own, limited = talks(lambda _: search_player(60)), talks(lambda _: search_player(60))
+    own.done("go think")
+    limited.done(f"level depth={depth}", "go think")
+    assert limited.passed[-1].args["nodes"] == own.passed[-1].args["nodes"] != "0"
+
+
+def test_nodes_of_a_tree_search_are_counted_now_and_then(talks: Talks, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked, thought = [], TreeSearch.thought
+    monkeypatch.setattr(TreeSearch, "thought", lambda self: looked.append(1) or thought(self))
     talk = talks(lambda _: search_player(60))
-    talk.done("level depth=30", "go think")
-    assert int(talk.passed[-1].args["nodes"]) <= 60
+    talk.done("level nodes=5000", "go think")
+    assert 5_000 <= int(talk.passed[-1].args["nodes"]) < 50_000
+    assert len(looked) < 500
+
+
+def test_what_the_output_cannot_encode_does_not_end_the_answers() -> None:
+    said = io.TextIOWrapper(io.BytesIO(), "ascii")
+    serve(lambda _: AlphaBetaPlayer(1), io.StringIO("set-param name=\u65e5 value=1\nping\nquit\n"), said)
+    said.flush()
+    lines = said.buffer.getvalue().decode("ascii").splitlines()  # type: ignore[attr-defined]
+    assert "u65e5" in lines[0]
+    assert lines[-1] == "pong"
 
 
 def test_a_proven_win_is_told(talks: Talks) -> None:

@@ -14,7 +14,7 @@ from typing import TextIO
 
 from ..board import Board
 from ..errors import DraughtsError
-from ..players.base import Player, close_player, search_moves
+from ..players.base import Player, close_player
 from ..players.watching import WatchablePlayer
 from .level import Level, parse_level
 from .messages import HubError, format_message, parse_message, read_lines, shown
@@ -44,6 +44,8 @@ def serve(
     """
     if isinstance(stdin, io.TextIOWrapper):
         stdin.reconfigure(errors="replace")
+    if isinstance(stdout, io.TextIOWrapper):  # else one character that it cannot encode would end all answers
+        stdout.reconfigure(errors="backslashreplace")
     write = _Output(stdout)
     worker = _Worker(make_player, write)
     session = _Session(worker, write, version, params)
@@ -138,7 +140,7 @@ class _Worker:
     def _made(self, values: dict[str, Value]) -> Player:
         """The player for these values; makes a new one if there is none or the values have changed.
 
-        A new player searches once, so that code is compiled and memory reserved before a clock runs.
+        One that can be watched searches once, so that code is compiled and memory reserved before a clock runs.
         """
         if self._player is not None and values == self._values:
             return self._player
@@ -149,8 +151,6 @@ class _Worker:
             thinking.advance(_WARM_UP)
             thinking.thought()
             thinking.choose()
-        else:
-            search_moves(Board())
         self._player, self._values = player, values
         return player
 

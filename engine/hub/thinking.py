@@ -17,6 +17,7 @@ from .score import score_of_end, score_of_value
 Mode = Literal["think", "analyze", "ponder"]
 _SLICE = 0.02  # seconds of search between two checks of the limits and of ``stop``
 _TELL = 0.1  # seconds between two ``info`` lines
+_LOOK, _LATE = 0.005, 0.05  # most seconds, and fraction of the time so far, between two counts of nodes and depth
 _EARLY = 0.005  # seconds that the search ends before its limit, for the last step and the answer
 
 
@@ -95,25 +96,30 @@ def _watch(player: WatchablePlayer, search: Search, write: Callable[[str], None]
     seconds = getattr(player, "seconds", None) if search.level is None else search.level.seconds(search.board.ply // 2)
     if search.endless:
         seconds = None
+    look_at = started  # when nodes or depth are counted again: to count them takes longer than a step
     counted = search.level is not None and not search.endless and bool(search.level.depth or search.level.nodes)
     while True:
         left = _SLICE
         if seconds is not None and not search.pondering:
             left = min(left, search.begun + seconds - _EARLY - time.monotonic())
-        more = thinking.advance(0.0 if counted else max(0.0, left))
+        if counted:
+            left = min(left, look_at - time.monotonic())
+        more = thinking.advance(max(0.0, left))
         now = time.monotonic()
         if search.stopped or not more:
             break
         if not search.pondering:
             if seconds is not None and now >= search.begun + seconds - _EARLY:
                 break
-            if counted and _is_enough(search.level, thinking.thought()):
-                break
+            if counted and now >= look_at:
+                if _is_enough(search.level, thinking.thought()):
+                    break
+                look_at = now + min(_LOOK, (now - started) * _LATE)
         if now - told >= _TELL:
             told = now
-            write(_info(search.board, thinking.thought(), now - started))
+            write(_info(thinking.thought(), now - started))
     thought = thinking.thought()
-    write(_info(search.board, thought, time.monotonic() - started))
+    write(_info(thought, time.monotonic() - started))
     move = thinking.choose()
     return (move, *(thought.line[1:2] if thought.line[:1] == (move,) else ()))
 
@@ -134,8 +140,12 @@ def _begin(player: WatchablePlayer, search: Search) -> Thinking:
 def _is_enough(level: Level | None, thought: Thought) -> bool:
     if level is None:
         return False
-    depth_reached = level.depth is not None and _depth(thought) >= level.depth
-    return depth_reached or (level.nodes is not None and thought.count - thought.kept >= level.nodes)
+    return _is_deep(level, thought) or (level.nodes is not None and thought.count - thought.kept >= level.nodes)
+
+
+def _is_deep(level: Level, thought: Thought) -> bool:
+    """Whether a search that has a depth has reached the level's."""
+    return level.depth is not None and thought.depth is not None and thought.depth >= level.depth
 
 
 def _depth(thought: Thought) -> int:
@@ -143,7 +153,7 @@ def _depth(thought: Thought) -> int:
     return len(thought.line) if thought.depth is None else thought.depth
 
 
-def _info(board: Board, thought: Thought, seconds: float) -> str:
+def _info(thought: Thought, seconds: float) -> str:
     """The ``info`` line; ``nps`` is in millions, as in Scan."""
     nodes = thought.count - thought.kept
     args: dict[str, object] = {"depth": _depth(thought)}
