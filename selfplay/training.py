@@ -277,9 +277,9 @@ class Training:
 
     def _collect_one(self, pool: Source) -> None:
         """Requests one shard and waits for it, so that games do not depend on the learner's speed."""
-        pool.refill(in_flight=1)
         shards = self.replay.next_number
         while self.replay.next_number == shards:
+            pool.refill(in_flight=1)  # again and again: it also starts actors that have died
             self._collect(pool, _WAIT_SECONDS)
 
     def _collect(self, pool: Source, timeout: float) -> None:

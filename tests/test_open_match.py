@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from selfplay.match_record import MatchGame
 from selfplay.open_match import OpenMatch
 from selfplay.pool import Pool, PoolActor, Result
 from selfplay.pool_match import MatchPart, MatchPlayed, PoolMatch
+from selfplay.training import Training
 from selfplay.weights import Weights
 from selfplay.worker import Played, Worker
 
@@ -195,3 +197,18 @@ def test_stopped_it_gives_up_its_games() -> None:
     worker = Worker(CONFIG, 0, 1)
     worker.stop()
     assert worker.play_match(a_match().parts()[0], CANDIDATE, BEST) is None
+
+
+def test_a_run_that_takes_turns_goes_on_after_its_actor_has_died() -> None:
+    pool = FakePool(1)
+    pool.deaths = 1
+    training = SimpleNamespace(replay=SimpleNamespace(next_number=0))
+
+    def collect(source: Pool, timeout: float) -> None:
+        training.collected = training.collected + 1
+        assert training.collected < 100
+        training.replay.next_number += len(source.collect(0.0))
+
+    training.collected, training._collect = 0, collect
+    Training._collect_one(training, pool)  # type: ignore[arg-type]
+    assert training.replay.next_number == 1

@@ -2,6 +2,7 @@
 
 import gc
 import shutil
+import threading
 import time
 import weakref
 from collections.abc import Iterator
@@ -438,3 +439,32 @@ def test_the_default_folder_need_not_be_there(tmp_path: Path, monkeypatch: pytes
         pass
     with open_tablebase(shipped=False) as tables:
         assert tables.max_pieces == 2
+
+
+def test_closing_tables_ends_the_waiting_of_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks are asked for by a thread, and the tables closed by another before all of them are read."""
+    store, load, begun = BlockStore(find_copies([SHIPPED]), 64 << 20), BlockStore._load, threading.Event()
+
+    def slow(self: BlockStore, *block: Any) -> Any:
+        begun.set()
+        time.sleep(0.1)
+        return load(self, *block)
+
+    fens = ["B:WK10:BK19", "B:WK10,K11:BK19", "B:WK10,K11:BK19,K20", "B:WK10,K11,K12:BK19,K20", "B:W21,22:B3,K20"]
+    words = np.array([Board(fen).words() for fen in fens], np.uint32)
+    said: list[BaseException] = []
+
+    def probe() -> None:
+        try:
+            store.probe(words, False)
+        except ValueError as error:
+            said.append(error)
+
+    monkeypatch.setattr(BlockStore, "_load", slow)
+    prober = threading.Thread(target=probe, daemon=True)
+    prober.start()
+    assert begun.wait(30)
+    store.close()
+    prober.join(30)
+    assert not prober.is_alive()
+    assert all("closed" in str(error) for error in said)

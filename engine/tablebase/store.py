@@ -277,7 +277,7 @@ class BlockStore:
     def close(self) -> None:
         with self._lock:
             self._closed = True
-        self._loader.shutdown(cancel_futures=True)
+        self._loader.shutdown()  # what is asked for is still read: threads may wait for it
         self._closing.close()
 
 
