@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import os
 import signal
 import subprocess
@@ -50,6 +51,25 @@ class _Commands(TyperGroup):
             raise
         except KeyboardInterrupt as error:
             raise Interrupted(*error.args) from error
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        command = super().get_command(ctx, cmd_name)
+        _refuse_infinite(command)
+        return command
+
+
+def _refuse_infinite(command: Any) -> None:
+    """Lets no option of a command, or of a group's commands, be infinite."""
+    for inner in getattr(command, "commands", {}).values():
+        _refuse_infinite(inner)
+    for option in getattr(command, "params", ()):
+        option.callback = option.callback or _finite
+
+
+def _finite(ctx: Any, option: Any, value: object) -> object:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise typer.BadParameter(f"{value} is no number", ctx, option)
+    return value
 
 
 def _print_array(figures: Iterator[Any]) -> None:

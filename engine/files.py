@@ -40,13 +40,17 @@ def atomic_write(path: str | os.PathLike[str], data: bytes | Callable[[BinaryIO]
     The data goes into a temporary file beside it, is forced to the disk, and replaces ``path`` in one step; the folder
     is forced to the disk as well, so the new name outlives a power cut.
 
+    A link stays one: the file that it names is replaced.
+
     Args:
         data: the content, or a function that writes it into the open binary file it is given.
 
     Raises:
-        StorageError: no room, no permission, no such folder; nothing is left behind.
+        StorageError: no room, no permission, no such folder, or ``path`` is a device or pipe; nothing is left behind.
     """
-    target = Path(path)
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file() and not target.is_dir():
+        raise StorageError(errno.EINVAL, f"cannot write {path}: it is a device or pipe; name a file")
     temporary = target.with_name(f"{target.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
         with open(temporary, "xb") as file:

@@ -26,7 +26,10 @@ def unsealed(data: bytes | str) -> Any:
         ChecksumError: its checksum is wrong.
         ValueError: it is no JSON.
     """
-    fields = json.loads(data)
+    try:
+        fields = json.loads(data)
+    except RecursionError as error:
+        raise ValueError("its lists are nested too deeply") from error
     if not isinstance(fields, dict) or _KEY not in fields:
         return fields
     checksum = fields.pop(_KEY)

@@ -92,6 +92,7 @@ def test_analyse(checkpoint: Path) -> None:
     assert {"move", "visits", "prior", "value"} <= set(report["moves"][0])
     assert sum(move["prior"] for move in report["moves"]) == pytest.approx(1, abs=1e-3)
     assert report["best"] in [move["move"] for move in report["moves"]]
+    assert report["moves"][0]["move"] == report["best"]
     assert report["pv"][0] in [move["move"] for move in report["moves"]]
     forced = figures("analyse", SHOT, "--net", checkpoint, "--simulations", 20)
     assert [move["move"] for move in forced["moves"]] == ["14x23"]
@@ -107,6 +108,8 @@ def test_analyse(checkpoint: Path) -> None:
         (["perft", "3", "--fen", "nonsense"], "nonsense"),
         (["perft", "3", "--fen", ""], "colons"),
         (["train", "--set", "loop.reuse=1e400"], "reuse"),
+        (["train", "--minutes", "nan"], "--minutes"),
+        (["oracle", "train", "--out", "new", "--minutes", "inf"], "inf is no number"),
         (["train", "--set", "network=0x0"], "5x64"),
         (["nothing"], "nothing"),
         (["perft", "1", "--import", "own.py"], "before the command"),

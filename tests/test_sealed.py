@@ -31,6 +31,8 @@ def test_files_without_a_checksum_are_read_as_they_are() -> None:
     assert unsealed("[1]") == [1]
     with pytest.raises(ValueError, match="Expecting"):
         unsealed("{")
+    with pytest.raises(ValueError, match="nested too deeply"):
+        unsealed("[" * 100_000)
     with pytest.raises(ChecksumError, match="delete the line"):
         unsealed('{"a": 1, "checksum": "0"}')
 

@@ -480,3 +480,17 @@ def test_offsets_of() -> None:
     assert offsets_of(np.array([2, 0, 3], np.uint8)).tolist() == [0, 2, 2, 5]
     assert offsets_of(np.full(3, 200, np.uint8)).tolist() == [0, 200, 400, 600]
     assert offsets_of(np.zeros(0, np.uint8)).tolist() == [0]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes and links of Unix")
+def test_devices_and_pipes_are_refused_and_links_stay(tmp_path: Path) -> None:
+    pipe, link, file = tmp_path / "pipe", tmp_path / "link", tmp_path / "file"
+    os.mkfifo(pipe)
+    with pytest.raises(files.StorageError, match=r"pipe: it is a device or pipe; name a file"):
+        files.atomic_write(pipe, b"one")
+    assert pipe.is_fifo()
+    link.symlink_to(file)
+    files.atomic_write(link, b"one")
+    assert link.is_symlink()
+    assert file.read_bytes() == b"one"
+    assert set(os.listdir(tmp_path)) == {"pipe", "link", "file"}
