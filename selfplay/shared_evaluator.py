@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,6 +112,7 @@ class SharedEvaluator(NetworkEvaluator):
         self._place = backend, device
         self.device = torch.device(device)
         self._memory = _new_memory()
+        weakref.finalize(self, os.close, self._memory)
         self._positions, self._answers = _rows(mmap.mmap(self._memory, _ROWS * _ROW_BYTES))
         self._connection: socket.socket | None = None
         super().__init__(network, (_ROWS,))
@@ -246,9 +248,15 @@ class _Server:
 
     def _admit(self, listener: socket.socket) -> None:
         connection, _ = listener.accept()
-        _, (memory,), _, _ = socket.recv_fds(connection, 1, 1)
-        client = _Client(connection, *_rows(mmap.mmap(memory, _ROWS * _ROW_BYTES)))
-        os.close(memory)
+        try:
+            _, memories, _, _ = socket.recv_fds(connection, 1, 1)
+        except OSError:
+            memories = []
+        if not memories:  # it was killed before it sent its memory
+            connection.close()
+            return
+        client = _Client(connection, *_rows(mmap.mmap(memories[0], _ROWS * _ROW_BYTES)))
+        os.close(memories[0])
         self._clients.append(client)
         self._selector.register(connection, selectors.EVENT_READ, client)
 

@@ -1,6 +1,7 @@
 """One evaluator for several processes: it answers as an evaluator of each process would, even if processes die."""
 
 import contextlib
+import gc
 import os
 import signal
 import socket
@@ -222,3 +223,26 @@ def test_a_run_with_a_shared_evaluator(tmp_path: Path, short: Path, pool: str, m
     figures = last_json(crownhead("train", "--preset", "smoke", "--run", tmp_path / "run", "--json", *options))
     assert figures["iterations"] == 2
     os.kill(server_of(short / "crownhead" / "evaluators"), signal.SIGKILL)
+
+
+def test_one_that_is_dropped_leaves_nothing_open(served: Path) -> None:
+    def opened() -> int:
+        gc.collect()
+        return len(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else 0
+
+    SharedEvaluator(network("tiny", 1), "torch-float32", folder=served)
+    before = opened()
+    for _ in range(5):
+        SharedEvaluator(network("tiny", 1), "torch-float32", folder=served)
+    wait_until(lambda: opened() <= before, seconds=20)
+
+
+def test_a_client_that_is_killed_before_it_sends_its_memory_ends_nothing(served: Path) -> None:
+    for _ in range(3):
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(served / "cpu-torch-float32-0"))
+    net, batch = network("tiny", 1), positions(9)
+    client = SharedEvaluator(net, "torch-float32", folder=served)
+    np.testing.assert_allclose(
+        client.evaluate(batch)[0], make_evaluator(net, "torch-float32").evaluate(batch)[0], atol=1e-4
+    )
