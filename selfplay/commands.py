@@ -11,7 +11,7 @@ from engine.board import Board
 from engine.console import Console
 from engine.errors import IllegalMoveError
 from engine.players.base import search_moves
-from engine.players.search_player import SearchPlayer, thoughts_of
+from engine.players.search_player import SearchPlayer, best_first, thoughts_of
 from engine.players.spec import NetworkSpec
 from learner.checkpoint import load_checkpoint, save_checkpoint
 from learner.network import try_network
@@ -190,7 +190,8 @@ def _resumed(run: RunFolder, config: RunConfig, settings: Sequence[str], minutes
     if minutes is None:
         return changed
     run.write_state(state.model_copy(update={"minutes_limit": state.minutes + minutes}))
-    loop = changed.loop.model_copy(update={"max_iterations": None, "minutes": minutes})
+    asked = any(setting.partition("=")[0] == "loop.max_iterations" for setting in settings)
+    loop = changed.loop.model_copy(update={"minutes": minutes} | ({} if asked else {"max_iterations": None}))
     return changed.model_copy(update={"loop": loop})
 
 
@@ -215,8 +216,7 @@ def analyse_command(request: AnalyseRequest, quiet: bool) -> AnalyseFigures:
     assert isinstance(player, SearchPlayer)
     legal = search_moves(board)
     result, line, choice = player.analyse(board)
-    thoughts = thoughts_of(result, legal)
-    thoughts.sort(key=lambda thought: (thought.proof == "win", thought.visits), reverse=True)
+    thoughts = best_first(thoughts_of(result, legal), legal[choice])
     figures: AnalyseFigures = {
         "fen": board.fen(),
         "best": board.pdn(legal[choice]),

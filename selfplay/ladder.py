@@ -65,14 +65,10 @@ class StandingsFigures(TypedDict):
 
 
 def evenly_spaced(names: Sequence[str], number: int | None) -> list[str]:
-    """``number`` of the names, evenly spaced, with the first and the last; all names if ``number`` is None or larger.
-
-    1 gives the last name only.
-    """
+    """``number`` of the names, at least 2, evenly spaced, with the first and the last; all names if ``number`` is None
+    or larger."""
     if number is None or number >= len(names):
         return list(names)
-    if number < 2:
-        return list(names[-number:])
     return [names[round(place * (len(names) - 1) / (number - 1))] for place in range(number)]
 
 

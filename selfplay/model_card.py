@@ -16,6 +16,7 @@ from engine.console import Console, progress_console
 from engine.files import atomic_write
 from engine.players import HubPlayer
 from engine.players.alphabeta import MAX_DEPTH
+from engine.players.spec import CHAMPION
 from engine.tablebase.material import MAX_PIECES
 from learner.checkpoint import CheckpointInfo, load_checkpoint, read_info
 from learner.endgame.head import head_figures
@@ -189,7 +190,7 @@ def _measurements(
     request: CardRequest, folder: Path, target: Path, quiet: bool
 ) -> list[tuple[str, Callable[[], Mapping[str, Any]]]]:
     """(name, function that measures) of all measurements, quick ones first."""
-    player = request.net
+    player = request.net if request.net == CHAMPION else str(folder)  # a run may promote another network meanwhile
 
     def endgames() -> dict[str, Any]:
         figures = oracle_validate_command(folder, ENDGAME_PIECES, ENDGAME_POSITIONS, SEED, None, True)

@@ -213,7 +213,8 @@ def settings_text(spec: NetworkSpec, conditions: Conditions) -> str:
         return f"{limit}oracle={spec.oracle} weights={_info(spec, conditions).digest[:12]}"
     limit = f"simulations={search.num_simulations} " if conditions.seconds is None or spec.level else ""
     limit += f"temperature={search.temperature:g} " if spec.level else ""
-    backend = f"backend={spec.backend} " if spec.backend else ""
+    chosen = spec.backend or (conditions.backend if conditions.backend != "auto" else None)
+    backend = f"backend={chosen} " if chosen else ""
     recorded = " ".join(f"{name}={getattr(search, name):g}" for name in _RECORDED)
     settings = f"{limit}{backend}oracle={spec.oracle} {recorded} weights={read_info(folder).digest[:12]}"
     plays = _info(spec, conditions)

@@ -6,6 +6,7 @@ import multiprocessing.connection
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from multiprocessing import resource_tracker
 
@@ -28,7 +29,12 @@ def follow_parent() -> None:
     """Makes this process ignore Ctrl-C, and end when its parent process ends for any reason."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ["OMP_NUM_THREADS"] = "1"
-    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    leave_with_parent(0.0)
+
+
+def leave_with_parent(seconds: float) -> None:
+    """Ends this process so many seconds after its parent process, if it has not ended by itself."""
+    threading.Thread(target=_leave, args=(seconds,), daemon=True).start()
 
 
 def give_way() -> None:
@@ -37,8 +43,9 @@ def give_way() -> None:
         os.nice(10)
 
 
-def _leave_with_parent() -> None:
+def _leave(seconds: float) -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         multiprocessing.connection.wait([parent.sentinel])
+        time.sleep(seconds)
         os._exit(1)

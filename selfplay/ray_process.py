@@ -11,7 +11,6 @@ import multiprocessing
 import multiprocessing.connection
 import os
 import signal
-import threading
 import time
 from collections import deque
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from .cluster import ClusterError
 from .config import RunConfig
 from .pool import REQUESTS_IN_FLIGHT, PoolError, Result
 from .pool_match import PoolMatch
-from .processes import no_interrupt
+from .processes import leave_with_parent, no_interrupt
 from .weights import Weights
 
 _MOST_DEATHS = 5  # deaths in a row, without a result in between, that end the run
@@ -69,7 +68,7 @@ class RayProcess:
         self._teacher: tuple[Weights, float] | None = None
         self._match: PoolMatch | None = None
         self._wanted: int | None = None
-        self._asked = self._ready = False
+        self._asked = self._ready = self._has_run = False
         self._deaths, self._begin_at = 0, 0.0
         self._played: list[Result] = []
         self._connection: Connection | None = None
@@ -187,7 +186,7 @@ class RayProcess:
         self.size, self.in_flight, self._started = answer.size, answer.in_flight, answer.started
         self.dashboard = answer.dashboard
         if not self._ready:
-            self._ready = True
+            self._ready = self._has_run = True
             if self._weights is not None:
                 self._send("weights", self._weights)
             if self._teacher is not None:
@@ -199,6 +198,8 @@ class RayProcess:
         if self._connection is not None:
             self._connection.close()
         self._connection, self._ready = None, False
+        if not self._has_run:
+            raise PoolError(f"Ray could not be started here ({one_line(error)}): try --pool local") from error
         self.size = self.in_flight = 0
         self._deaths += 1
         reason = one_line(error)
@@ -242,7 +243,7 @@ def _serve(connection: Connection, config: RunConfig, start: int) -> None:
     warnings = _Warnings()
     logging.getLogger(__package__).addHandler(warnings)
     logging.getLogger(__package__).propagate = False
-    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    leave_with_parent(_LEAVE_S)  # Ray ends with this process
     try:
         _answer(connection, config, start, warnings)
     except (EOFError, BrokenPipeError, ConnectionResetError):
@@ -276,12 +277,3 @@ def _answer(connection: Connection, config: RunConfig, start: int, warnings: _Wa
             case _:
                 connection.send(_Answer(pool.close(), warnings=warnings.take(), last=True))
                 return
-
-
-def _leave_with_parent() -> None:
-    """Ends this process, and Ray with it, ``_LEAVE_S`` after the learner's end if it has not ended by itself."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        multiprocessing.connection.wait([parent.sentinel])
-        time.sleep(_LEAVE_S)
-        os._exit(1)

@@ -5,7 +5,7 @@ import logging
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -161,7 +161,8 @@ class _FaultLog(logging.Handler):
         self._folder = folder
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._folder.log("fault", text=record.getMessage())
+        with suppress(OSError):  # on a full disk a warning must not end what went on
+            self._folder.log("fault", text=record.getMessage())
 
 
 @contextmanager

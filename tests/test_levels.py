@@ -122,3 +122,11 @@ def test_the_level_follows_results(tmp_path: Path) -> None:
     assert at(app) == "novice"
     app.close()
     pygame.quit()
+
+
+def test_a_backend_for_all_players_is_recorded_as_one_s_own_is() -> None:
+    own, common = parse_player("champion@torch"), parse_player("champion")
+    assert isinstance(own, NetworkSpec)
+    assert isinstance(common, NetworkSpec)
+    assert settings_text(own, Conditions()) == settings_text(common, Conditions(backend="torch"))
+    assert settings_text(common, Conditions(backend="numba")) != settings_text(common, Conditions())

@@ -13,6 +13,7 @@ import pytest
 from programs import ROOT, crownhead_here, crownhead_program
 from training_runs import TrainedRun, last_json
 
+from engine.files import StorageError
 from selfplay.config import make_config
 from selfplay.requests import StatusRequest
 from selfplay.run_folder import RunError, RunFolder, faults_logged
@@ -113,6 +114,17 @@ def test_warnings_are_faults_of_the_run(tmp_path: Path) -> None:
         logging.getLogger("engine").warning("not of a run")
     logging.getLogger("selfplay.pool").warning("too late")
     assert [fault["text"] for fault in read_status(run, 60)["faults"]] == ["actor 3 died"]
+
+
+def test_a_warning_that_cannot_be_logged_ends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = a_run(tmp_path)
+
+    def full(*_: object, **__: object) -> None:
+        raise StorageError(28, "No space left on device")
+
+    monkeypatch.setattr(RunFolder, "log", full)
+    with faults_logged(run):
+        logging.getLogger("selfplay.replay").warning("old shards are kept")
 
 
 def test_metrics_are_read_anew_on_loopback_alone(tmp_path: Path) -> None:

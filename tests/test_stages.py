@@ -93,6 +93,7 @@ def test_a_resumed_run_takes_on_settings(run_copy: Path) -> None:
     assert_refused(crownhead_here(*resume, "network=4x48"), "cannot change a run under way: its weights have that size")
     assert (run / "config.json").read_bytes() == before
     crownhead(*resume, "loop.max_iterations=3", "--set", "search.num_simulations=6")
+    crownhead(*resume, "loop.max_iterations=3", "--minutes", "5")  # has made them: ends at once
     folder, config = RunFolder.open(run)
     (stage,), steps = config.stages, read_info(run / "checkpoints" / "000002").figures["steps"]
     assert (config.search.num_simulations, stage.steps, stage.iteration) == (6, steps, 2)

@@ -6,12 +6,21 @@ import pytest
 from engine.bitboard import NUM_SQUARES, squares_of
 from engine.tablebase import solver
 from engine.tablebase.dense import DenseTables
-from engine.tablebase.layout import layout_of, placements
+from engine.tablebase.layout import Layout, layout_of, placements
 from engine.tablebase.material import Material, pairs_up_to
-from engine.tablebase.parts import parts_ahead, parts_of, waves_of
+from engine.tablebase.parts import parts_of, waves_of
 from engine.tablebase.solver import Workers, jobs_of
 
 PAIRS = pairs_up_to(6)
+
+
+def parts_ahead(layout: Layout, part: int) -> list[int]:
+    """The parts to which a step of a man of kind ``lead`` leads from ``part``."""
+    lead = parts_of(layout).lead
+    if lead is None:
+        return []
+    table = placements(lead, layout.counts[lead])
+    return np.unique(table.ranks[table.first[part] : table.first[part + 1]]).tolist()
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.name)

@@ -284,16 +284,24 @@ class TreeSearch:
         line = tuple(line_of(self._trees, self._board))  # unlike ``choose``, this uses no random number
         best = self._moves.index(line[0]) if line else int(result.priors.argmax())
         known = thoughts_of(result, self._moves)
-        first = known.pop(best)
-        known.sort(key=lambda move: (move.proof == "win", move.proof != "loss", move.visits, move.prior), reverse=True)
+        moves = best_first(known, known[best].move)
         win, draw, loss = (float(share) for share in result.wdl)
-        moves, line = (first, *known), line or (first.move,)
-        return Thought(moves, line, win - loss, (win, draw, loss), result.simulations, self._kept)
+        return Thought(moves, line or (moves[0].move,), win - loss, (win, draw, loss), result.simulations, self._kept)
 
 
 def _reseed(search: LockstepSearch, seed: int) -> None:
     for slot in range(search.slots):
         search.reseed(slot, seed + slot)
+
+
+def best_first(thoughts: Sequence[MoveThought], best: Move) -> tuple[MoveThought, ...]:
+    """The thoughts with that on the best move first; then proven wins, the most visited moves, proven losses."""
+
+    def rank(thought: MoveThought) -> tuple[bool, bool, bool, int, float]:
+        shown = thought.move == best, thought.proof == "win", thought.proof != "loss"
+        return *shown, thought.visits, thought.prior or 0.0
+
+    return tuple(sorted(thoughts, key=rank, reverse=True))
 
 
 def thoughts_of(result: SearchResult, moves: Sequence[Move]) -> list[MoveThought]:

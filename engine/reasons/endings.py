@@ -87,12 +87,12 @@ def opposition_reason(fault: Fault, proof: Proof) -> Reason | None:
     name = board.pdn(fault.move)
     line = fault.reply
     text = f"{name} gives up the move (the opposition)"
-    if board.words() != ends[0].words() and fault.better.captured == () and _exchanges(board, fault.line):
+    if board.words() != ends[0].words() and fault.better.captured == () and _exchanges(fault.line):
         text += f", which the exchange {pdn_line(board, fault.line)} keeps"
     return Reason(Kind.OPPOSITION, proof, f"{text}.", (fault.move.start, fault.move.end), line)
 
 
-def _exchanges(board: Board, line: tuple[Move, ...]) -> bool:
+def _exchanges(line: tuple[Move, ...]) -> bool:
     return len(line) > 1 and bool(line[1].captured)
 
 

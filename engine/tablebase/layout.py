@@ -117,7 +117,7 @@ def placements(kind: int, count: int, back: bool = False) -> Placements:
     first = np.zeros(len(masks) + 1, np.int64)
     targets, to = np.zeros(len(masks) * 4 * count, np.uint32), np.zeros(len(masks) * 4 * count, np.int32)
     directions = np.array(DIRECTIONS[kind]) ^ (2 if back else 0)
-    n = _fill_steps(masks, kind, count, directions, np.uint32(PLACES[kind]), first, targets, to)
+    n = _fill_steps(masks, kind, directions, np.uint32(PLACES[kind]), first, targets, to)
     return Placements(masks, first, targets[:n].copy(), to[:n].copy())
 
 
@@ -136,7 +136,7 @@ def _fill_masks(masks, count, first_square, bit_of_square):
 
 
 @njit(cache=True, nogil=True)
-def _fill_steps(masks, kind, count, directions, places, first, targets, ranks):
+def _fill_steps(masks, kind, directions, places, first, targets, ranks):
     n = 0
     for r in range(masks.shape[0]):
         first[r] = n

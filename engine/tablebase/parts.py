@@ -54,12 +54,3 @@ def waves_of(layout: Layout) -> list[list[int]]:
 def _advance(square: int, kind: int) -> int:
     row = square // SQUARES_A_ROW
     return row if FIRST_SQUARE[kind] == 0 else _ROWS - 1 - row
-
-
-def parts_ahead(layout: Layout, part: int) -> list[int]:
-    """The parts to which a step of a man of kind ``lead`` leads from ``part``."""
-    lead = parts_of(layout).lead
-    if lead is None:
-        return []
-    table = placements(lead, layout.counts[lead])
-    return np.unique(table.ranks[table.first[part] : table.first[part + 1]]).tolist()

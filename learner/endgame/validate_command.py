@@ -72,7 +72,7 @@ def oracle_validate_command(
         make_writable_folder(out)  # now, not after a minute
     oracle, of_games = open_oracle(net, trees), None
     with OracleProgress(quiet) as progress, open_values(folder, pieces, progress) as tables:
-        reached = None if games is None else _positions_of(games, pieces, tables)
+        reached = None if games is None else _positions_of(games, pieces)
         if net is not None and oracle_folder(net) is None:
             few = min(positions, QUICK_POSITIONS)
             oracle = calibrate_oracle(oracle.networks, tables, QUICK_BUDGET, few, seed, progress.part)
@@ -101,7 +101,7 @@ def oracle_validate_command(
     return {**figures, "report": str(page)}
 
 
-def _positions_of(games: np.ndarray, pieces: int, tables: Values) -> np.ndarray:
+def _positions_of(games: np.ndarray, pieces: int) -> np.ndarray:
     """The distinct positions of games that have exact values; raises ``OracleCommandError`` if there is none."""
     found = with_tables(some(games, 2, pieces))
     if len(found) == 0:

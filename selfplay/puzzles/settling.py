@@ -12,8 +12,8 @@ from engine.players.base import search_moves
 from engine.puzzles.puzzle import Goal, Proof
 from engine.search import BOARD_SEARCH, Evaluator, LockstepSearch, SearchResult
 from engine.tablebase import Tablebase
+from learner.wide import SHOT_VISITS
 
-_SHOT_VISITS = 32
 _NODES_AT_ONCE = 400_000  # most simulations of all trees together: limits the memory
 _MOST_AT_ONCE = 64  # most trees at once
 _NO_TABLE = 9
@@ -81,7 +81,7 @@ class Settler:
 
     def __init__(self, evaluator: Evaluator, tables: Tablebase, simulations: int, leaves: Tablebase) -> None:
         self._evaluator, self._tables, self._prover = evaluator, tables, Prover(tables)
-        changes = {"num_simulations": simulations, "leaves_in_flight": 1, "shot_visits": _SHOT_VISITS}
+        changes = {"num_simulations": simulations, "leaves_in_flight": 1, "shot_visits": SHOT_VISITS}
         self._config = BOARD_SEARCH.impartial().model_copy(update=changes)
         at_once = max(1, min(_MOST_AT_ONCE, _NODES_AT_ONCE // simulations))
         self._search = LockstepSearch(self._config, at_once, leaf_oracle=leaves)
