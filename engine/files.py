@@ -49,10 +49,10 @@ def atomic_write(path: str | os.PathLike[str], data: bytes | Callable[[BinaryIO]
         StorageError: no room, no permission, no such folder, or ``path`` is a device or pipe; nothing is left behind.
     """
     target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file() and not target.is_dir():
-        raise StorageError(errno.EINVAL, f"cannot write {path}: it is a device or pipe; name a file")
     temporary = target.with_name(f"{target.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
+        if target.exists() and not target.is_file() and not target.is_dir():
+            raise OSError(errno.EINVAL, "it is a device or pipe; name a file")
         with open(temporary, "xb") as file:
             if callable(data):
                 data(file)
@@ -66,7 +66,7 @@ def atomic_write(path: str | os.PathLike[str], data: bytes | Callable[[BinaryIO]
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            raise StorageError(error.errno, f"cannot write {target}: {error.strerror or error}") from error
+            raise StorageError(error.errno, f"cannot write {path}: {error.strerror or error}") from error
         raise
 
 

@@ -7,13 +7,13 @@ last, so the copy is always one complete state of the run, though perhaps an old
 import logging
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from engine.errors import one_line
 from engine.files import atomic_write, make_folder, sha256_of
 from engine.sealed import sealed, unsealed
-from learner.checkpoint import INFO_FILE
 
 from .run_folder import RunError, RunFolder, RunState
 from .shards import SUFFIX
@@ -138,8 +138,9 @@ class Mirror:
             self._write_list(stored)
             self._stored = stored
             for digest in objects - set(stored.values()):  # also what was written by updates that failed
-                self._files.rm_file(self._object(digest))
                 objects.remove(digest)
+                with suppress(FileNotFoundError):  # of one whose writing failed
+                    self._files.rm_file(self._object(digest))
         except Exception as error:  # each file system has errors of its own
             _LOG.warning("the copy at %s is behind: %s", self.url, one_line(error))
 
@@ -169,7 +170,7 @@ class Mirror:
             return {}
         except RunError:
             raise
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise RunError(f"{self.url}/{_LIST}: {one_line(error)}") from error
 
     def _try(self, read: Callable[[], Any]) -> Any:
@@ -198,6 +199,5 @@ def _contents(folder: Path) -> tuple[dict[str, Path], dict[str, bytes]]:
 
 
 def _stays(name: str) -> bool:
-    """Whether the content of a file never changes: a shard, or the network of a checkpoint (its card may change)."""
-    of_checkpoint = name.startswith("checkpoints/") and name.endswith((".safetensors", INFO_FILE))
-    return of_checkpoint or name.endswith(SUFFIX)
+    """Whether the content of a file never changes: a shard, or the weights of a checkpoint."""
+    return name.endswith(SUFFIX) or (name.startswith("checkpoints/") and name.endswith(".safetensors"))

@@ -206,7 +206,9 @@ def test_a_folder_that_cannot_be_read_is_said(
 
 
 @pytest.mark.parametrize("killed", [False, True])
-def test_what_failed_updates_have_written_is_removed(run: RunFolder, url: str, tmp_path: Path, killed: bool) -> None:
+def test_what_failed_updates_have_written_is_removed(
+    run: RunFolder, url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, killed: bool
+) -> None:
     mirror = Mirror(url)
     mirror.push(run, wait=True)
     plain = mirror._files.pipe_file
@@ -216,12 +218,21 @@ def test_what_failed_updates_have_written_is_removed(run: RunFolder, url: str, t
             raise OSError("no room")
         plain(path, data)
 
+    def away(path: str, data: bytes) -> None:
+        raise ConnectionError("no connection")
+
     mirror._files.pipe_file = full
     for minutes in range(1, 4):
         run.write_state(RunState(minutes=minutes))
         mirror.push(run, wait=True)
+    mirror._files.pipe_file = away
+    run.write_state(RunState(minutes=4))
+    mirror.push(run, wait=True)
+    run.write_state(RunState(minutes=5))
     mirror._files.pipe_file = plain
     objects = tmp_path / "copy" / "objects"
     assert len(list(objects.iterdir())) == len(contents(run.path)) + 3
+    caplog.clear()
     (Mirror(url) if killed else mirror).push(run, wait=True)
+    assert not caplog.records
     assert len(list(objects.iterdir())) == len(set(contents(run.path).values()))

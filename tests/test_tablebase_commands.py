@@ -21,7 +21,7 @@ from engine.tablebase.distance import decode_distances, encode_distances
 from engine.tablebase.folder import FOLDER_VARIABLE, SHIPPED
 from engine.tablebase.layout import layout_of
 from engine.tablebase.material import MAX_PIECES, pairs_up_to, parse_name
-from engine.tablebase.plan import needed_bytes
+from engine.tablebase.plan import Task, needed_bytes
 from engine.tablebase.slice_file import SliceFile, TableFileError, write_slice
 from engine.tablebase.solve import grid_of
 from engine.tablebase.solver import Workers
@@ -224,7 +224,8 @@ def test_time_left_counts_what_was_worked_on(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_more_memory_than_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    values, both = needed_bytes(tuple(pairs_up_to(5)), False).memory, needed_bytes(tuple(pairs_up_to(5)), True).memory
+    pairs = tuple(pairs_up_to(5))
+    values, both = needed_bytes(Task(pairs)).memory, needed_bytes(Task(pairs, 5)).memory
     assert 10e6 < values < 20e6  # of 53 MB, most of which is given back on the way
     assert 4 * values < both < 10 * values
     monkeypatch.setattr("engine.memory.available_memory", lambda: values + 1)
@@ -297,7 +298,7 @@ def test_info_says_what_is_there_and_what_more_costs(folder: Path, capsys: pytes
     assert [costs[n]["pairs"] for n in costs] == [3, 6, 14, 22, 37, 52, 15]
     assert costs[2]["bytes_more"] == costs[2]["core_seconds_more"] == 0
     assert 0 < costs[3]["bytes_more"] < costs[3]["bytes_there"]
-    assert costs[7]["memory"] == needed_bytes(tuple(pairs_up_to(7)), False).memory > 4e9
+    assert costs[7]["memory"] == needed_bytes(Task(tuple(pairs_up_to(7)))).memory > 4e9
     assert "minutes" in capsys.readouterr().out
 
 

@@ -25,7 +25,7 @@ from engine.tablebase.folder import SHIPPED
 from engine.tablebase.layout import layout_of
 from engine.tablebase.material import Material, pairs_up_to, parse_name, slices_of
 from engine.tablebase.parts import parts_of, waves_of
-from engine.tablebase.plan import Room, needed_bytes, needs, room_for, successors, to_fill
+from engine.tablebase.plan import Room, Task, needed_bytes, needs, room_for, rooms, successors, to_fill
 from engine.tablebase.solver import Over, Problem, Workers
 from engine.tablebase.verify import Verifier
 
@@ -34,7 +34,8 @@ PAIRS = pairs_up_to(4)
 
 @pytest.fixture
 def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.tablebase.plan.available_memory", lambda: 1000)
+    for module in ("build", "verify"):
+        monkeypatch.setattr(f"engine.tablebase.{module}.room_for", lambda task: rooms(task)[-1])
 
 
 def material_of(pieces: plain.Pieces) -> Material:
@@ -121,7 +122,6 @@ def test_builds_on_disk_are_those_in_memory(
 ) -> None:
     monkeypatch.setattr(solver, "WHOLE_WORDS", 0)  # so that the second sides of symmetric pairs are given back
     monkeypatch.setattr(disk_tables, "_SAVE_S", 0)
-    assert room_for(pairs_up_to(4), False) == Room(values_on_disk=True)
     list(Builder(tmp_path, 4, threads=2).run())
     assert contents(tmp_path) == shipped(4)
 
@@ -191,7 +191,7 @@ BUILD = """
     import sys
     from pathlib import Path
     from engine.tablebase import build, plan
-    plan.available_memory = lambda: 1000
+    build.room_for = lambda task: plan.rooms(task)[-1]
     for step in build.Builder(Path(sys.argv[1]), 4, threads=1).run():
         print(step.pair.name, flush=True)
 """
@@ -294,11 +294,11 @@ def test_what_a_killed_build_left_outlasts_a_full_disk(
 def test_neither_memory_nor_disk(tmp_path: Path, little_memory: None, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=10_000_000))
-    with pytest.raises(ValueError, match=r"^values of 2-8 pieces take .* GB of memory or .* GB of disk") as caught:
+    with pytest.raises(ValueError, match=r"^values of 2-8 pieces take .* GB of memory, or .* GB of disk") as caught:
         Builder(tmp_path, 8)
     assert "\n" not in str(caught.value)
     assert not os.listdir(tmp_path)
-    with pytest.raises(ValueError, match=r"^values and distances of .* or leave --distance out"):
+    with pytest.raises(ValueError, match=r"^values and distances of 2-8 pieces take .* choose fewer pieces"):
         Builder(tmp_path, 8, distance=True)
     assert not os.listdir(tmp_path)
 
@@ -335,7 +335,7 @@ def test_a_killed_build_on_disk_goes_on_there_though_memory_suffices_now(
         for pair in PAIRS[:9]:
             tables.solve(pair, workers)
     tables.close()
-    assert room_for(PAIRS, False) == Room()
+    assert room_for(Task(tuple(PAIRS))) == Room()
     restored, restore = [], DiskTables._enter
 
     def note(self: DiskTables, pair: Material) -> None:
@@ -365,8 +365,58 @@ def test_what_a_killed_build_left_goes_with_a_complete_one_of_as_many_pieces(
 def test_slices_take_the_memory_of_those_that_they_lead_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kings = parse_name("4400").pair
     few = to_fill(pairs_up_to(8), [kings], ())
-    needed = needed_bytes(tuple(few), False).memory
-    assert needed < needed_bytes(tuple(pairs_up_to(8)), False).memory / 5
+    needed = needed_bytes(Task(tuple(few))).memory
+    assert needed < needed_bytes(Task(tuple(pairs_up_to(8)))).memory / 5
     monkeypatch.setattr("engine.tablebase.plan.available_memory", lambda: needed)
     Builder(tmp_path, 8, only=[kings])
     assert not (tmp_path / WORDS_FILE).exists()
+
+
+@pytest.fixture
+def left(tmp_path: Path) -> Path:
+    """A folder with what a killed build of 2-4 pieces has left."""
+    tables = DiskTables(4, tmp_path)
+    with Workers(1) as workers:
+        for pair in PAIRS[:9]:
+            tables.solve(pair, workers)
+    tables.close()
+    return tmp_path
+
+
+def test_a_full_disk_does_not_stop_what_fits_into_memory(left: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = shutil.disk_usage(left)
+    monkeypatch.setattr(DiskTables, "left_bytes", lambda _: 0)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=0))
+    list(Builder(left, 4, threads=1).run())
+    assert contents(left) == shipped(4)
+
+
+def test_a_build_of_some_slices_leaves_the_work_of_another(left: Path) -> None:
+    list(Builder(left, 4, only=[parse_name("1100").pair], threads=1).run())
+    assert {WORDS_FILE, RECORD_FILE, "1100.wdl"} <= set(os.listdir(left))
+
+
+def test_a_build_that_is_complete_leaves_one_at_work_alone(left: Path) -> None:
+    other = DiskTables(4, left)
+    DiskTables.remove_spent(4, left)
+    other.close()
+    assert (left / WORDS_FILE).exists()
+    DiskTables.remove_spent(4, left)
+    assert not os.listdir(left)
+
+
+def test_too_little_memory_for_any_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.tablebase.plan.available_memory", lambda: 1 << 30)
+    with pytest.raises(ValueError, match=r"^values and distances of 2-7 .*; 1\.1 GB of memory are free: choose"):
+        Builder(tmp_path, 7, distance=True)
+    assert not os.listdir(tmp_path)
+
+
+def test_a_check_needs_no_room_for_distances_that_it_does_not_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = tuple(pairs_up_to(7))
+    values, some = needed_bytes(Task(pairs)), needed_bytes(Task(pairs, 4))
+    assert values.memory <= some.memory < 1.01 * values.memory
+    on_disk = Room(values_on_disk=True)
+    eight = tuple(pairs_up_to(8))
+    built, checked = (needed_bytes(Task(eight, whole_sides=whole), on_disk) for whole in (False, True))
+    assert built.disk < checked.disk

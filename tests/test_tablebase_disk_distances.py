@@ -15,12 +15,13 @@ from engine.tablebase.build import Builder
 from engine.tablebase.dense import DenseDistances, DenseTables
 from engine.tablebase.disk_tables import HALVES_FILE, WORDS_FILE, DiskDistances, DiskTables
 from engine.tablebase.material import Material, pairs_up_to
-from engine.tablebase.plan import Room, needed_bytes, room_for, rooms
+from engine.tablebase.plan import Room, Task, needed_bytes, room_for, rooms
 from engine.tablebase.solver import Workers
 from engine.tablebase.verify import Verifier
 
 PAIRS = pairs_up_to(4)
-ROOMS = rooms(distance=True)
+FOUR = Task(tuple(PAIRS), 4)
+ROOMS = rooms(FOUR)
 HALVES_ON_DISK, ALL_ON_DISK = ROOMS[1:]
 
 
@@ -29,7 +30,7 @@ def memory_for(monkeypatch: pytest.MonkeyPatch) -> Callable[[Room], None]:
     """Leaves just the memory that a build of 2-4 pieces needs in a room."""
 
     def leave(room: Room) -> None:
-        there = needed_bytes(tuple(pairs_up_to(4)), True, room).memory
+        there = needed_bytes(FOUR, room).memory
         monkeypatch.setattr("engine.tablebase.plan.available_memory", lambda: there)
 
     return leave
@@ -44,12 +45,12 @@ def solve_distances(pieces: int) -> DenseDistances:
 
 
 def test_what_memory_does_not_hold_lies_on_disk(memory_for: Callable[[Room], None]) -> None:
-    needs = [needed_bytes(tuple(pairs_up_to(4)), True, room) for room in ROOMS]
+    needs = [needed_bytes(FOUR, room) for room in ROOMS]
     assert [needed.memory for needed in needs] == sorted((needed.memory for needed in needs), reverse=True)
     assert needs[0].disk == 0 < needs[1].disk < needs[2].disk
     for room in ROOMS:
         memory_for(room)
-        assert room_for(pairs_up_to(4), distance=True) == room
+        assert room_for(FOUR) == room
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -76,7 +77,7 @@ BUILD = """
 def test_a_killed_build_goes_on_with_what_lies_on_disk(
     tmp_path: Path, memory_for: Callable[[Room], None], monkeypatch: pytest.MonkeyPatch, room: Room, pairs: int
 ) -> None:
-    memory = str(needed_bytes(tuple(pairs_up_to(4)), True, room).memory)
+    memory = str(needed_bytes(FOUR, room).memory)
     command = [sys.executable, "-c", textwrap.dedent(BUILD), str(tmp_path), memory]
     with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

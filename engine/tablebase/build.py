@@ -1,6 +1,6 @@
 """Builds table files: solves the missing slices one after another, and continues an earlier build."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 
 from ..files import make_folder, remove_stale_temporaries
@@ -11,40 +11,48 @@ from .disk_tables import DiskDistances, DiskTables, OnDisk
 from .distance import Halves, encode_distances
 from .layout import layout_of
 from .material import Material, pairs_up_to, slices_of
-from .plan import Room, check_disk, drop_spent, needs, room_for, to_fill
+from .plan import Room, Task, check_disk, disk_suffices, drop_spent, needs, room_for, to_fill
 from .slice_file import Kind, SliceFile, file_name, write_slice
 from .solve import grid_of
 from .solver import Values, Workers
 from .wdl_codec import encode_slice, num_blocks
 
 
-def _arrays(
-    folder: Path, pieces: int, pairs: Sequence[Material], distance: bool
-) -> tuple[DenseTables, DenseDistances | None]:
-    """Empty tables for a build of these pairs in memory or, where that does not suffice, in files of the folder; what a
-    killed build has left in such files is gone on with.
+def _arrays(folder: Path, pieces: int, task: Task, go_on: bool) -> tuple[DenseTables, DenseDistances | None]:
+    """Empty tables in memory or, where that does not suffice, in files of the folder.
+
+    Args:
+        go_on: whether to go on with what a killed build has left in such files, even if memory suffices.
 
     Raises:
-        ValueError: the disk does not suffice, either.
+        ValueError: memory and disk do not suffice.
     """
-    room = room_for(pairs, distance)
-    room = Room(*(asked or kind.has_begun(pieces, folder) for asked, kind in zip(room, _DISK_KINDS, strict=True)))
+    room = _room_for(folder, pieces, task, go_on)
     tables = DiskTables(pieces, folder) if room.values_on_disk else DenseTables(pieces)
     distances = None
-    if distance:
+    if task.distances:
         distances = DiskDistances(pieces, folder) if room.distances_on_disk else DenseDistances(pieces)
     kept = _on_disk(tables, distances)
-    if kept:
-        try:
-            check_disk(folder, pairs, distance, room, sum(array.disk_bytes() for array in kept))
-        except ValueError:
-            for array in kept:
-                if array.filled():  # keeps the work of a build that was killed
-                    array.close()
-                else:
-                    array.remove()
-            raise
+    try:
+        check_disk(folder, task, room, sum(array.disk_bytes() for array in kept))
+    except ValueError:
+        for array in kept:
+            if array.filled():  # keeps the work of a build that was killed
+                array.close()
+            else:
+                array.remove()
+        raise
     return tables, distances
+
+
+def _room_for(folder: Path, pieces: int, task: Task, go_on: bool) -> Room:
+    room = room_for(task)
+    if go_on:
+        begun = Room(*(on or kind.has_begun(pieces, folder) for on, kind in zip(room, _DISK_KINDS, strict=True)))
+        taken = sum(kind.left_bytes(folder) for kind in _DISK_KINDS)
+        if disk_suffices(folder, task, begun, taken):
+            return begun
+    return room
 
 
 def _on_disk(*arrays: object) -> list[OnDisk]:
@@ -110,7 +118,8 @@ class Builder:
         remove_stale_temporaries(folder)
         self._pairs = pairs_up_to(pieces) if only is None else to_fill(pairs_up_to(pieces), only, ())
         self._only = only
-        self._tables, self._distances = _arrays(folder, pieces, self._pairs, distance)
+        task = Task(tuple(self._pairs), pieces if distance else 0)
+        self._tables, self._distances = _arrays(folder, pieces, task, go_on=only is None)
         self._tables.report = report
         self.folder, self.pieces = folder, pieces
         self._threads = threads

@@ -17,7 +17,7 @@ from .dense import Step
 from .folder import SHIPPED, build_advice, default_folder
 from .layout import layout_of
 from .material import MIN_PIECES, Material, materials, materials_between, pairs_up_to, parse_name
-from .plan import needed_bytes, rooms
+from .plan import Task, needed_bytes, rooms
 from .slice_file import Kind, SliceCounts, SliceFile
 from .store import find_files
 from .verify import Verifier
@@ -130,13 +130,13 @@ def _tell_costs(folder: Path, pieces: int, distance: bool, quiet: bool) -> None:
     costs = table_costs([folder] if folder.exists() else [], pieces)
     size, seconds = sum(cost["bytes_more"] for cost in costs), sum(cost["core_seconds_more"] for cost in costs)
     if seconds >= _WORTH_TELLING_S:
-        pairs = tuple(pairs_up_to(pieces))
-        memory = _amount(needed_bytes(pairs, distance).memory)
-        disk = _amount(needed_bytes(pairs, distance, rooms(distance)[-1]).disk)
+        task = Task(tuple(pairs_up_to(pieces)), pieces if distance else 0)
+        memory = _amount(needed_bytes(task).memory)
+        least, disk = map(_amount, needed_bytes(task, rooms(task)[-1]))
         also = "; distances take more time" if distance else ""
         Console(quiet=quiet, soft_wrap=True).print(
             f"This takes about {_amount(size)} of files, {_time(seconds)} of one core's time, "
-            f"and {memory} of memory, or where there is not so much {disk} of disk{also}."
+            f"and {memory} of memory, or where there is not so much {least} of memory and {disk} of disk{also}."
         )
 
 

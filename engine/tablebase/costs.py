@@ -6,7 +6,7 @@ from typing import NamedTuple, TypedDict
 
 from .layout import layout_of
 from .material import MAX_PIECES, MIN_PIECES, Material, materials, pairs_up_to
-from .plan import needed_bytes
+from .plan import Task, needed_bytes
 from .store import find_files
 
 
@@ -66,7 +66,7 @@ def _costs(pieces: int, there: dict[Material, int]) -> TableCosts:
         "bytes_there": sum(there.get(pair, 0) for pair in pairs),
         "bytes_more": round(all_of_them.file_bytes * missing),
         "core_seconds_more": round(all_of_them.seconds * missing, 2),
-        "memory": needed_bytes(tuple(pairs_up_to(pieces)), False).memory,
+        "memory": needed_bytes(Task(tuple(pairs_up_to(pieces)))).memory,
     }
 
 

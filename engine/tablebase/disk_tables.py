@@ -2,6 +2,7 @@
 
 import os
 import time
+from contextlib import suppress
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
@@ -79,11 +80,18 @@ class OnDisk(Dense):
         return left is not None and bool(left.slices or left.waves)
 
     @classmethod
+    def left_bytes(cls, folder: Path) -> int:
+        """Bytes that the file of rows in a folder takes; 0 without one."""
+        file = folder / cls.files[0]
+        return 512 * file.stat().st_blocks if file.exists() else 0
+
+    @classmethod
     def remove_spent(cls, pieces: int, folder: Path) -> None:
-        """Removes what a killed build of at most ``pieces`` pieces has left in a folder that has them all now."""
+        """Removes what a killed build of at most ``pieces`` pieces has left in a folder that has them all now; does
+        nothing if another build is at work there."""
         file, record_file = (folder / name for name in cls.files)
         if any(_left(file, record_file, number) for number in range(MIN_PIECES, pieces + 1)):
-            with _hold(file):
+            with suppress(ValueError), _hold(file):
                 record_file.unlink(missing_ok=True)
                 file.unlink(missing_ok=True)
 
@@ -113,7 +121,7 @@ class OnDisk(Dense):
 
     def disk_bytes(self) -> int:
         """Bytes that the file of rows takes on the disk now."""
-        return 512 * self._file.stat().st_blocks
+        return self.left_bytes(self._file.parent)
 
     def close(self) -> None:
         """Releases the lock, so that another build can use the files."""

@@ -80,21 +80,34 @@ class Room(NamedTuple):
 IN_MEMORY = Room()
 
 
-def rooms(distance: bool) -> list[Room]:
-    """The possible places, those that take most memory first; ``distance``: with distances."""
-    return [IN_MEMORY, Room(False, True), Room(True, True)] if distance else [IN_MEMORY, Room(True)]
+class Task(NamedTuple):
+    """What is to be built, or checked.
+
+    Attributes:
+        pairs: pairs of slices, in an order in which they can be solved.
+        distances: largest number of pieces whose distances are wanted, too; 0 for none.
+        whole_sides: whether the second sides of symmetric pairs are kept whole even on disk, as a check does.
+    """
+
+    pairs: tuple[Material, ...]
+    distances: int = 0
+    whole_sides: bool = False
+
+    def __str__(self) -> str:
+        what = "values and distances" if self.distances else "values"
+        return f"{what} of 2-{self.pairs[-1].pieces} pieces"
 
 
 @cache
-def needed_bytes(pairs: tuple[Material, ...], distance: bool, room: Room = IN_MEMORY) -> Needs:
-    """What a build of these pairs, in this order, needs from nothing; ``distance``: with distances."""
-    layouts, places = [layout_of(pair) for pair in pairs], [0, 0]
-    places[0] += max(parts_of(layout).words for layout in layouts) * _OPEN_BYTES
-    second_side = _two_waves if room.values_on_disk else _all_words
+def needed_bytes(task: Task, room: Room = IN_MEMORY) -> Needs:
+    """What a task needs from nothing."""
+    pairs, places = task.pairs, [0, 0]
+    places[0] += max(parts_of(layout_of(pair)).words for pair in pairs) * _OPEN_BYTES
+    second_side = _two_waves if room.values_on_disk and not task.whole_sides else _all_words
     places[room.values_on_disk] += _held_bytes(pairs, DenseTables.row.itemsize, second_side)
-    if distance:
-        places[0] += max(layout.words for layout in layouts) * _DATING_BYTES
-        places[room.distances_on_disk] += _held_bytes(pairs, DenseDistances.row.itemsize, _all_words)
+    if dated := [pair for pair in pairs if pair.pieces <= task.distances]:
+        places[0] += max(layout_of(pair).words for pair in dated) * _DATING_BYTES
+        places[room.distances_on_disk] += _held_bytes(dated, DenseDistances.row.itemsize, _all_words)
     return Needs(*places)
 
 
@@ -114,30 +127,43 @@ def _held_bytes(pairs: Sequence[Material], row: int, second_side: Callable[[Layo
     return peak
 
 
-def room_for(pairs: Sequence[Material], distance: bool) -> Room:
-    """The first of ``rooms`` in which memory suffices for a build of these pairs; the last one if none does."""
-    there, possible = available_memory(), rooms(distance)
-    suffice = (one for one in possible if there is None or needed_bytes(tuple(pairs), distance, one).memory <= there)
-    return next(suffice, possible[-1])
+def rooms(task: Task) -> list[Room]:
+    """The possible places, those that take most memory first."""
+    return [IN_MEMORY, Room(False, True), Room(True, True)] if task.distances else [IN_MEMORY, Room(True)]
 
 
-def check_disk(folder: Path, pairs: Sequence[Material], distance: bool, room: Room, taken: int = 0) -> None:
-    """Raises ``ValueError`` if what does not fit into memory does not fit on a folder's disk, either.
+def room_for(task: Task) -> Room:
+    """The first of ``rooms`` in which memory suffices; raises ``ValueError`` if none does."""
+    there, possible = available_memory(), rooms(task)
+    if there is None:
+        return IN_MEMORY
+    for room in possible:
+        if needed_bytes(task, room).memory <= there:
+            return room
+    raise ValueError(f"{_costs(task)}; {there / 1e9:.1f} GB of memory are free: choose fewer pieces")
+
+
+def disk_suffices(folder: Path, task: Task, room: Room, taken: int = 0) -> bool:
+    """Whether a folder's disk has room for what does not lie in memory.
 
     Args:
         taken: bytes of disk that files of an earlier build take already.
     """
-    needed = needed_bytes(tuple(pairs), distance, room).disk
-    free = shutil.disk_usage(folder).free + taken
-    if needed > free:
-        what = "values and distances" if distance else "values"
-        memory = needed_bytes(tuple(pairs), distance).memory
+    return needed_bytes(task, room).disk <= shutil.disk_usage(folder).free + taken
+
+
+def check_disk(folder: Path, task: Task, room: Room, taken: int = 0) -> None:
+    """Raises ``ValueError`` unless ``disk_suffices``."""
+    if not disk_suffices(folder, task, room, taken):
+        free = shutil.disk_usage(folder).free + taken
         raise ValueError(
-            f"{what} of 2-{pairs[-1].pieces} pieces take {memory / 1e9:.1f} GB of memory "
-            f"or {needed / 1e9:.1f} GB of disk; there is less memory, "
-            f"and {free / 1e9:.1f} GB of disk are free: choose fewer pieces"
-            f"{' or leave --distance out' if distance else ''}"
+            f"{_costs(task)}; there is less memory, and {free / 1e9:.1f} GB of disk are free: choose fewer pieces"
         )
+
+
+def _costs(task: Task) -> str:
+    memory, (least, disk) = needed_bytes(task).memory, needed_bytes(task, rooms(task)[-1])
+    return f"{task} take {memory / 1e9:.1f} GB of memory, or {least / 1e9:.1f} GB and {disk / 1e9:.1f} GB of disk"
 
 
 def _all_words(layout: Layout) -> int:

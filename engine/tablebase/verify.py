@@ -17,7 +17,7 @@ from .distance import decode_distances, kept_distances
 from .folder import build_advice
 from .layout import layout_of
 from .material import Material, pairs_up_to
-from .plan import check_disk, drop_spent, room_for
+from .plan import Task, check_disk, drop_spent, room_for
 from .slice_file import Kind, SliceFile, TableFileError, file_name, rebuild_advice
 from .solve import Grid, grid_of
 from .solver import Over, Values, Workers, problem_of
@@ -116,9 +116,9 @@ class Verifier:
 
 def _arrays(folder: Path, pieces: int, distances: int) -> tuple[DenseTables, DenseDistances | None]:
     """Empty tables in memory or, where that does not suffice, in files of the folder that end with the process."""
-    pairs = pairs_up_to(pieces)
-    room = room_for(pairs, distances > 0)
-    check_disk(folder, pairs, distances > 0, room)
+    task = Task(tuple(pairs_up_to(pieces)), distances, whole_sides=True)
+    room = room_for(task)
+    check_disk(folder, task, room)
     files = [folder / _WORDS_FILE if room.values_on_disk else None]
     files.append(folder / _HALVES_FILE if room.distances_on_disk else None)
     tables = DenseTables(pieces, files[0])
