@@ -59,7 +59,7 @@ class _Commands(TyperGroup):
 
 
 def _refuse_infinite(command: Any) -> None:
-    """Lets no option of a command, or of a group's commands, be infinite."""
+    """Lets every number that is an option of a command, or of a group's commands, be finite."""
     for inner in getattr(command, "commands", {}).values():
         _refuse_infinite(inner)
     for option in getattr(command, "params", ()):
@@ -68,7 +68,7 @@ def _refuse_infinite(command: Any) -> None:
 
 def _finite(ctx: Any, option: Any, value: object) -> object:
     if isinstance(value, float) and not math.isfinite(value):
-        raise typer.BadParameter(f"{value} is no number", ctx, option)
+        raise typer.BadParameter(f"{value} is not finite", ctx, option)
     return value
 
 

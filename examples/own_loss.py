@@ -21,7 +21,7 @@ from selfplay.replay import to_training_batch
 
 
 def late_trust(samples: Samples) -> TrainingBatch:
-    """A batch whose value target goes from the game's result to the search's opinion over 60 plies."""
+    """A batch whose value target goes from the game's result to the search's win/draw/loss over 60 plies."""
     usual = to_training_batch(samples, search_value_weight=0.0)
     trust = np.minimum(samples.ply / 60, 1.0)[:, None]
     search = samples.search_wdl.astype(np.float64)

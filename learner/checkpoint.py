@@ -266,7 +266,7 @@ def parse_json(path: Path, text: bytes | str) -> Any:
         return unsealed(text)
     except ChecksumError as error:
         raise CheckpointError(f"{path}: {error}") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise CheckpointError(f"{path}: cut off or no JSON ({one_line(error)}); {_ADVICE}") from error
 
 

@@ -380,6 +380,6 @@ def read_config(path: Path) -> RunConfig:
     """Reads a ``config.json`` and drops retired settings; raises ``ConfigError``, whose message names the file."""
     try:
         fields = unsealed(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from error
     return parse_config(without_retired(fields, str(path)), str(path))

@@ -109,7 +109,7 @@ def test_analyse(checkpoint: Path) -> None:
         (["perft", "3", "--fen", ""], "colons"),
         (["train", "--set", "loop.reuse=1e400"], "reuse"),
         (["train", "--minutes", "nan"], "--minutes"),
-        (["oracle", "train", "--out", "new", "--minutes", "inf"], "inf is no number"),
+        (["oracle", "train", "--out", "new", "--minutes", "inf"], "inf is not finite"),
         (["train", "--set", "network=0x0"], "5x64"),
         (["nothing"], "nothing"),
         (["perft", "1", "--import", "own.py"], "before the command"),

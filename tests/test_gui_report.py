@@ -61,7 +61,7 @@ class Scripted:
         move = self.board.parse_pdn(best) if best else self.game.move_stack[self.board.ply]
         return Thought((MoveThought(move, 1, value=value),), (move,), 0.123, None, 1)
 
-    progress = 0.0
+    progress, count = 0.0, 1
 
 
 def finished(review: GameReview) -> GameReport:

@@ -40,6 +40,10 @@ class SteppedSearch:
     def progress(self) -> float:
         return self.steps / 10
 
+    @property
+    def count(self) -> int:
+        return self.steps
+
     def advance(self, seconds: float) -> bool:
         self.player.entered.release()
         assert self.player.allowed.acquire(timeout=PATIENCE)

@@ -251,13 +251,13 @@ def test_depth_is_no_limit_for_a_search_that_does_not_go_by_depth(talks: Talks, 
     assert limited.passed[-1].args["nodes"] == own.passed[-1].args["nodes"] != "0"
 
 
-def test_nodes_of_a_tree_search_are_counted_now_and_then(talks: Talks, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counting_nodes_makes_no_thoughts(talks: Talks, monkeypatch: pytest.MonkeyPatch) -> None:
     looked, thought = [], TreeSearch.thought
     monkeypatch.setattr(TreeSearch, "thought", lambda self: looked.append(1) or thought(self))
     talk = talks(lambda _: search_player(60))
     talk.done("level nodes=5000", "go think")
-    assert 5_000 <= int(talk.passed[-1].args["nodes"]) < 50_000
-    assert len(looked) < 500
+    assert 5_000 <= int(talk.passed[-1].args["nodes"]) < 5_100
+    assert len(looked) < 2_500  # ten a second are told
 
 
 def test_what_the_output_cannot_encode_does_not_end_the_answers() -> None:

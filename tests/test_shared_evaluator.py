@@ -238,11 +238,13 @@ def test_one_that_is_dropped_leaves_nothing_open(served: Path) -> None:
 
 
 def test_a_client_that_is_killed_before_it_sends_its_memory_ends_nothing(served: Path) -> None:
-    for _ in range(3):
-        with socket.socket(socket.AF_UNIX) as client:
-            client.connect(str(served / "cpu-torch-float32-0"))
     net, batch = network("tiny", 1), positions(9)
     client = SharedEvaluator(net, "torch-float32", folder=served)
+    connection = client._connection
+    for _ in range(3):
+        with socket.socket(socket.AF_UNIX) as killed:
+            killed.connect(str(served / "cpu-torch-float32-0"))
     np.testing.assert_allclose(
         client.evaluate(batch)[0], make_evaluator(net, "torch-float32").evaluate(batch)[0], atol=1e-4
     )
+    assert client._connection is connection is not None  # the same process still answers

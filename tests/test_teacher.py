@@ -35,7 +35,7 @@ def batch_of(positions: np.ndarray = POSITIONS) -> TrainingBatch:
     return make_batch(positions, np.concatenate(rows), offsets, has_policy, wdl)
 
 
-def opinion(positions: np.ndarray, index: int) -> tuple[np.ndarray, np.ndarray]:
+def taught(positions: np.ndarray, index: int) -> tuple[np.ndarray, np.ndarray]:
     """Move probabilities and win/draw/loss of one position, by hand."""
     policy, wdl = HashEvaluator().evaluate(positions[index : index + 1])
     hops, counts = hop_table(positions[index : index + 1])
@@ -51,7 +51,7 @@ def test_targets_are_mixed(policy_weight: float, value_weight: float) -> None:
     assert torch.equal(mixed.positions, batch.positions)
     assert torch.equal(mixed.hops, batch.hops)
     for index in range(len(POSITIONS)):
-        moves, outcome = opinion(POSITIONS, index)
+        moves, outcome = taught(POSITIONS, index)
         own, found = batch.policy[index].numpy(), mixed.policy[index].numpy()[: len(moves)]
         expected = (1 - policy_weight) * own[: len(moves)] + policy_weight * moves
         if index % 3 == 0:

@@ -17,7 +17,6 @@ from .score import score_of_end, score_of_value
 Mode = Literal["think", "analyze", "ponder"]
 _SLICE = 0.02  # seconds of search between two checks of the limits and of ``stop``
 _TELL = 0.1  # seconds between two ``info`` lines
-_LOOK, _LATE = 0.005, 0.05  # most seconds, and fraction of the time so far, between two counts of nodes and depth
 _EARLY = 0.005  # seconds that the search ends before its limit, for the last step and the answer
 
 
@@ -96,25 +95,21 @@ def _watch(player: WatchablePlayer, search: Search, write: Callable[[str], None]
     seconds = getattr(player, "seconds", None) if search.level is None else search.level.seconds(search.board.ply // 2)
     if search.endless:
         seconds = None
-    look_at = started  # when nodes or depth are counted again: to count them takes longer than a step
-    counted = search.level is not None and not search.endless and bool(search.level.depth or search.level.nodes)
+    level = None if search.endless else search.level
+    counted = level is not None and (level.nodes is not None or _goes_by_depth(level, thinking))
     while True:
         left = _SLICE
         if seconds is not None and not search.pondering:
             left = min(left, search.begun + seconds - _EARLY - time.monotonic())
-        if counted:
-            left = min(left, look_at - time.monotonic())
-        more = thinking.advance(max(0.0, left))
+        more = thinking.advance(0.0 if counted else max(0.0, left))
         now = time.monotonic()
         if search.stopped or not more:
             break
         if not search.pondering:
             if seconds is not None and now >= search.begun + seconds - _EARLY:
                 break
-            if counted and now >= look_at:
-                if _is_enough(search.level, thinking.thought()):
-                    break
-                look_at = now + min(_LOOK, (now - started) * _LATE)
+            if counted and _is_enough(level, thinking):
+                break
         if now - told >= _TELL:
             told = now
             write(_info(thinking.thought(), now - started))
@@ -130,22 +125,25 @@ def _begin(player: WatchablePlayer, search: Search) -> Thinking:
         return player.begin(search.board)
     thinking = player.begin(search.board, "analysis" if search.mode == "analyze" else "game")
     level = search.level
-    if level is not None and level.limited and level.nodes is None and not level.timed:
-        thinking.advance(0.0)
-        if thinking.thought().depth is None:  # this kind of search has no depth, so a depth cannot limit it
-            return player.begin(search.board)
-    return thinking
+    usable = level is None or level.nodes is not None or level.timed or not level.limited
+    return thinking if usable or _goes_by_depth(level, thinking) else player.begin(search.board)
 
 
-def _is_enough(level: Level | None, thought: Thought) -> bool:
+def _goes_by_depth(level: Level | None, thinking: Thinking) -> bool:
+    """Whether a level's depth can limit a search: one that has a depth. Makes a step of the search to find out."""
+    if level is None or level.depth is None:
+        return False
+    thinking.advance(0.0)
+    return thinking.thought().depth is not None
+
+
+def _is_enough(level: Level | None, thinking: Thinking) -> bool:
     if level is None:
         return False
-    return _is_deep(level, thought) or (level.nodes is not None and thought.count - thought.kept >= level.nodes)
-
-
-def _is_deep(level: Level, thought: Thought) -> bool:
-    """Whether a search that has a depth has reached the level's."""
-    return level.depth is not None and thought.depth is not None and thought.depth >= level.depth
+    if level.nodes is not None and thinking.count >= level.nodes:
+        return True
+    depth = None if level.depth is None else thinking.thought().depth
+    return depth is not None and depth >= (level.depth or 0)
 
 
 def _depth(thought: Thought) -> int:

@@ -275,6 +275,11 @@ class HubThinking:
         self._player.stop(self._number)  # or the engine would go on with a search that is no longer needed
 
     @property
+    def count(self) -> int:
+        """Nodes, as far as the engine has told."""
+        return int(self._number_of("nodes") or 0)
+
+    @property
     def progress(self) -> float:
         """Fraction of the search's time that has passed, 0 to 1; 0 without a time limit, 1 after the move."""
         if self._move is not None:
@@ -332,10 +337,10 @@ class HubThinking:
     def thought(self) -> Thought:
         """See ``Thinking.thought``; without ``info`` lines it contains only a move."""
         line = self._line()
-        score, nodes, depth = (self._number_of(name) for name in ("score", "nodes", "depth"))
+        score, depth = (self._number_of(name) for name in ("score", "depth"))
         value = None if score is None else value_of_score(score)
         plies = None if depth is None else int(depth)
-        return Thought((MoveThought(line[0], value=value),), line, value, None, int(nodes or 0), depth=plies)
+        return Thought((MoveThought(line[0], value=value),), line, value, None, self.count, depth=plies)
 
     def _line(self) -> tuple[Move, ...]:
         """The expected line as far as it is legal. Once the engine has moved, its move comes first; before, and without

@@ -244,6 +244,10 @@ class TreeSearch:
         return self._trees.simulations(0)
 
     @property
+    def count(self) -> int:
+        return self._made() - self._kept
+
+    @property
     def progress(self) -> float:
         return 1.0 if self._finished else min(1.0, self._made() / max(self._wanted, 1))
 

@@ -70,6 +70,10 @@ class Thinking(Protocol):
     unit: Unit
 
     @property
+    def count(self) -> int:
+        """Work done for this board, in ``unit``: ``Thought.count`` less ``Thought.kept``, without making a thought."""
+
+    @property
     def progress(self) -> float:
         """Fraction of the work that is done, 0 to 1."""
 

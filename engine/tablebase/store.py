@@ -208,8 +208,6 @@ class BlockStore:
             done = [future for future in self._loading if future.done()]
             self._loading = [future for future in self._loading if not future.done()]
         for future in done:
-            if future.cancelled():
-                raise _closed()
             future.result()
 
     def _load(self, number: int, block: int) -> None:

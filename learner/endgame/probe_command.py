@@ -17,6 +17,7 @@ from engine.tablebase import MissingTableError, Tablebase, open_tablebase
 
 from .member import UNTESTED_CONFIDENCE, Member
 from .oracle import SEARCHES, TREE, Oracle, open_oracle
+from .tree_search import TreeSearch
 from .validation import OUTCOMES
 
 _COMMENTS = ("#", ";")  # how lines begin that are none of positions
@@ -83,7 +84,7 @@ def probe_command(
                 yield answer(board)
     _print_doubt(oracle, asked, console)
     if oracle.trees is not None and any(source.startswith(f"{SEARCHES[TREE]},") for source in sources):
-        console.print(f"Tree searches were tested on up to {oracle.trees.calibrated} pieces.")
+        console.print(_doubt_of_trees(oracle.trees))
     if bad:
         raise ProbeError(f"{bad} of {read} lines of standard input are no positions, see above")
     if not asked:
@@ -150,3 +151,9 @@ def _print_doubt(oracle: Oracle, asked: Collection[tuple[Member, int]], console:
                 f"{told}it falls with each piece as it fell for a smaller network on {member.beyond.pieces}: "
                 f"{most:.1%} at most on {member.edge + 1}, {most**2:.1%} on {member.edge + 2}, and so on."
             )
+
+
+def _doubt_of_trees(trees: TreeSearch) -> str:
+    if trees.calibrated:
+        return f"Tree searches were tested on up to {trees.calibrated} pieces."
+    return "The weights of tree searches were fitted with another network: fit them again by crownhead oracle trees."

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -53,29 +53,46 @@ def oracle_trees_command(
     searched: Trees = trees or ChampionTrees(simulations[-1])
     if pieces < searched.fewest:
         raise OracleCommandError(f"--pieces {pieces}: tables know these; trees serve from {searched.fewest} on")
-    weights, counts = [], []
+    weights = []
     with OracleProgress(quiet) as progress, open_values(folder, pieces, progress) as tables:
         questions = Questions(tables, positions, seed, games)
-        for number in range(searched.fewest, pieces + 1):
-            progress.phase(f"drawing positions of {number} pieces")
-            batch = questions.draw(number, number, 0)
-            found = oracle.without_trees(batch.positions)
-            unsure = np.flatnonzero((found.confidence < ASK_BELOW) & (found.ways != PROVEN))
-            if len(unsure) < FEWEST:
-                raise OracleCommandError(
-                    f"the oracle is unsure of {len(unsure)} of {positions} positions of {number} pieces: draw more"
-                )
-            progress.phase(f"searching trees of {number} pieces", len(unsure))
-            own, classes = found.probabilities[unsure], 1 - batch.values[unsure].astype(np.int64)
-            rounds = fit_rounds(batch.positions[unsure], own, classes, simulations, searched, progress.done)
+        progress.phase("drawing positions")  # all of them before the first search, in case they are too few
+        doubts = {number: _doubts(oracle, questions, number) for number in range(searched.fewest, pieces + 1)}
+        for number, doubt in doubts.items():
+            progress.phase(f"searching trees of {number} pieces", len(doubt.positions))
+            rounds = fit_rounds(*doubt, simulations, searched, progress.done)
             weights.append(TreeWeights(pieces=number, rounds=rounds))
-            counts.append(len(unsure))
     settings = TreeSettings(weights=tuple(weights), network=searched.network)
     save_oracle(place, oracle.members, card.figures, settings)
     console = Console(quiet=quiet)
-    for one, number in ((one, weights.pieces) for weights in settings.weights for one in weights.rounds):
-        console.print(
-            f"{number} pieces, {one.simulations} simulations: "
-            f"own answer {one.own:.2f}, tree {one.tree:.2f}, draws {one.draw:+.2f}"
+    for fitted in settings.weights:
+        for one in fitted.rounds:
+            console.print(
+                f"{fitted.pieces} pieces, {one.simulations} simulations: "
+                f"weights: oracle {one.own:.2f}, tree {one.tree:.2f}, draws {one.draw:+.2f}"
+            )
+    return {
+        "oracle": str(place),
+        "searched": sum(len(doubt.positions) for doubt in doubts.values()),
+        "trees": settings.model_dump(mode="json"),
+    }
+
+
+class _Doubt(NamedTuple):
+    """Positions uint32 [N, 4] that leave an oracle unsure, its probabilities float32 [N, 3] and the right classes
+    int64 [N]."""
+
+    positions: np.ndarray
+    own: np.ndarray
+    classes: np.ndarray
+
+
+def _doubts(oracle: Oracle, questions: Questions, pieces: int) -> _Doubt:
+    batch = questions.draw(pieces, pieces, 0)
+    found = oracle.without_trees(batch.positions)
+    unsure = np.flatnonzero((found.confidence < ASK_BELOW) & (found.ways != PROVEN))
+    if len(unsure) < FEWEST:
+        raise OracleCommandError(
+            f"the oracle is unsure of {len(unsure)} of {len(batch.positions)} positions of {pieces} pieces: draw more"
         )
-    return {"oracle": str(place), "searched": sum(counts), "trees": settings.model_dump(mode="json")}
+    return _Doubt(batch.positions[unsure], found.probabilities[unsure], 1 - batch.values[unsure].astype(np.int64))

@@ -227,13 +227,13 @@ def oracle_calibrate(
 def oracle_trees(
     net: Annotated[Path, typer.Argument(metavar="ORACLE", help="Folder of the oracle; it is rewritten.")],
     pieces: Pieces = 6,
-    positions: Positions = 3_000,
+    positions: Annotated[int, typer.Option(min=1, help="Number of positions drawn for each number of pieces.")] = 3_000,
     seed: Seed = 1,
     games: Games = None,
     folder: Tables = None,
     quiet: Json = False,
 ) -> Any:
-    """Let the champion search trees where the oracle is unsure: fit, by exact values, how much they count."""
+    """Let the champion's student search trees where the oracle is unsure: fit, by exact values, how much they count."""
     from learner.endgame.trees_command import oracle_trees_command
 
     return oracle_trees_command(net, pieces, positions, seed, folder, quiet, _positions(games, MOST_PIECES))

@@ -24,8 +24,8 @@ class PlayRequest:
         str | None,
         typer.Option(
             metavar="PLAYER",
-            help="level:NAME, champion, FOLDER (both also @800, @ponder and the like), alphabeta:N, rollout:N, random "
-            "or hub:COMMAND; with --text any player.",
+            help="level:NAME, champion, FOLDER (the last two also @800, @ponder and the like), alphabeta:N, rollout:N, "
+            "random or hub:COMMAND; with --text any player.",
         ),
     ] = None
     simulations: Annotated[int | None, typer.Option(min=1, help="Simulations of a network per move.")] = None
