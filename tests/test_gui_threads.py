@@ -31,13 +31,15 @@ from gui.app import run
 from gui.opponents import OpponentSpec
 from gui.plan import GamePlan
 
-folder = Path(sys.argv[1])
+folder, begun = Path(sys.argv[1]), threading.Event()
 
 def make(spec):
     print("making", flush=True)
+    begun.set()
     time.sleep(100)
 
 def close():
+    begun.wait()
     while not list(folder.glob("games/*.pdn")):
         time.sleep(0.02)
     print("closing", flush=True)

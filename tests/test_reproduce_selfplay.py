@@ -288,7 +288,7 @@ def test_an_interrupted_match_leaves_a_report(tmp_path: Path, monkeypatch: pytes
     [
         (("popic", "--experiment", "chess"), "choose popic, own"),
         (("popic", "--games", "1"), "--games"),
-        (("popic", "--minutes", "inf"), "--minutes inf"),
+        (("popic", "--minutes", "inf"), "inf is not finite"),
         (("popic", "--out", __file__), "is a file"),
         (("maddocks", "--exploration", "0"), "--exploration"),
         (("maddocks", "--threshold", "2"), "--threshold"),
