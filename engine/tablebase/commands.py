@@ -133,10 +133,10 @@ def _tell_costs(folder: Path, pieces: int, distance: bool, quiet: bool) -> None:
         task = Task(tuple(pairs_up_to(pieces)), pieces if distance else 0)
         memory = _amount(needed_bytes(task).memory)
         least, disk = map(_amount, needed_bytes(task, rooms(task)[-1]))
-        also = "; distances take more time" if distance else ""
+        also = "; distances take more than twice the time, and files some fifty times as large" if distance else ""
         Console(quiet=quiet, soft_wrap=True).print(
             f"This takes about {_amount(size)} of files, {_time(seconds)} of one core's time, "
-            f"and {memory} of memory, or where there is not so much {least} of memory and {disk} of disk{also}."
+            f"and {memory} of memory; where there is not so much, {least} of memory and {disk} of disk{also}."
         )
 
 
