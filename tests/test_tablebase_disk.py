@@ -38,6 +38,16 @@ def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"engine.tablebase.{module}.room_for", lambda task: rooms(task)[-1])
 
 
+def leave(folder: Path, pieces: int, pairs: list[Material]) -> set[Material]:
+    """Leaves in a folder what a build leaves that is killed after these pairs; returns the slices."""
+    tables = DiskTables(pieces, folder)
+    with Workers(1) as workers:
+        for pair in pairs:
+            tables.solve(pair, workers)
+    tables.close()
+    return tables.filled()
+
+
 def material_of(pieces: plain.Pieces) -> Material:
     letters = [piece for _, piece in pieces]
     return Material(*map(letters.count, "bBwW"))
@@ -234,13 +244,9 @@ def no_words(folder: Path) -> None:
 def test_what_cannot_be_gone_on_with_is_begun_anew(
     tmp_path: Path, little_memory: None, spoil: Callable[[Path], None]
 ) -> None:
-    with Workers(1) as workers:
-        tables = DiskTables(3, tmp_path)
-        for pair in pairs_up_to(2):
-            tables.solve(pair, workers)
-    tables.close()
+    filled = leave(tmp_path, 3, pairs_up_to(2))
     again = DiskTables(3, tmp_path)
-    assert again.filled() == tables.filled()
+    assert again.filled() == filled
     again.close()
     spoil(tmp_path)
     new = DiskTables(3, tmp_path)
@@ -277,18 +283,14 @@ def test_one_build_at_a_time(tmp_path: Path, little_memory: None) -> None:
 def test_what_a_killed_build_left_outlasts_a_full_disk(
     tmp_path: Path, little_memory: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tables = DiskTables(3, tmp_path)
-    with Workers(1) as workers:
-        for pair in pairs_up_to(2):
-            tables.solve(pair, workers)
-    tables.close()
+    filled = leave(tmp_path, 3, pairs_up_to(2))
     with monkeypatch.context() as patch:
         usage = shutil.disk_usage(tmp_path)
         patch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=-(1 << 40)))
         with pytest.raises(ValueError, match="choose fewer pieces"):
             Builder(tmp_path, 3)
     again = DiskTables(3, tmp_path)
-    assert again.filled() == tables.filled()
+    assert again.filled() == filled
 
 
 def test_neither_memory_nor_disk(tmp_path: Path, little_memory: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -330,11 +332,7 @@ def test_a_pair_that_is_solved_again_is_not_taken_for_whole(
 def test_a_killed_build_on_disk_goes_on_there_though_memory_suffices_now(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tables = DiskTables(4, tmp_path)
-    with Workers(1) as workers:
-        for pair in PAIRS[:9]:
-            tables.solve(pair, workers)
-    tables.close()
+    leave(tmp_path, 4, PAIRS[:9])
     assert room_for(Task(tuple(PAIRS))) == Room()
     restored, restore = [], DiskTables._enter
 
@@ -352,11 +350,7 @@ def test_a_killed_build_on_disk_goes_on_there_though_memory_suffices_now(
 def test_what_a_killed_build_left_goes_with_a_complete_one_of_as_many_pieces(
     tmp_path: Path, built: int, kept: bool
 ) -> None:
-    tables = DiskTables(3, tmp_path)
-    with Workers(1) as workers:
-        for pair in pairs_up_to(2):
-            tables.solve(pair, workers)
-    tables.close()
+    leave(tmp_path, 3, pairs_up_to(2))
     steps = list(Builder(tmp_path, built, threads=1).run())
     assert len(steps) == len(pairs_up_to(built))
     assert (tmp_path / WORDS_FILE).exists() == (tmp_path / RECORD_FILE).exists() == kept
@@ -375,11 +369,7 @@ def test_slices_take_the_memory_of_those_that_they_lead_to(tmp_path: Path, monke
 @pytest.fixture
 def left(tmp_path: Path) -> Path:
     """A folder with what a killed build of 2-4 pieces has left."""
-    tables = DiskTables(4, tmp_path)
-    with Workers(1) as workers:
-        for pair in PAIRS[:9]:
-            tables.solve(pair, workers)
-    tables.close()
+    leave(tmp_path, 4, PAIRS[:9])
     return tmp_path
 
 
