@@ -133,7 +133,7 @@ class Builder:
         """
         pairs, only = self._pairs, self._only
         lacking = {pair: missing_files(self.folder, pair, self._distances is not None) for pair in pairs}
-        there = self._tables.filled() if self._distances is None else self._tables.filled() & self._distances.filled()
+        there = set(filter(self._has, self._tables.filled()))
         fill = to_fill(pairs, {pair for pair in only or pairs if lacking[pair]}, there)
         if only is not None:
             pairs = [pair for pair in pairs if pair in only or pair in fill]

@@ -165,14 +165,14 @@ class Dense:
         """Sets rows (a view) to zero, and gives their memory back if the system can do that."""
         self._arena.clear(*self._place(rows))
 
-    def _vacate(self, pair: Material) -> None:
-        """Takes a pair out, whose rows are about to change."""
-        for material in slices_of(pair):
-            self._take_out(material)
+    def _vacate(self, *materials: Material) -> None:
+        """Takes slices out, whose rows are about to change."""
+        for material in materials:
+            self.slices["start"][material.code] = -1
 
     def _empty_rows(self, pair: Material) -> None:
         """Takes a pair out and sets its rows to zero."""
-        self._vacate(pair)
+        self._vacate(*slices_of(pair))
         for side in self.pair_rows(pair):
             self._clear(side)
 
@@ -189,17 +189,14 @@ class Dense:
     def _add(self, material: Material) -> None:
         add_slice(self.slices, material, self._starts[material])
 
-    def _take_out(self, material: Material) -> None:
-        self.slices["start"][material.code] = -1
-
     def filled(self) -> set[Material]:
         """The set of slices that are filled in."""
         return {Material.of_code(int(code)) for code in np.flatnonzero(self.slices["start"] >= 0)}
 
     def drop(self, *materials: Material) -> None:
         """Removes slices, and gives their memory back if the system can do that."""
+        self._vacate(*materials)
         for material in materials:
-            self._take_out(material)
             self._clear(self.slice_rows(material))
 
 

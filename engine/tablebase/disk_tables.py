@@ -95,8 +95,8 @@ class OnDisk(Dense):
                 record_file.unlink(missing_ok=True)
                 file.unlink(missing_ok=True)
 
-    def _vacate(self, pair: Material) -> None:
-        super()._vacate(pair)
+    def _vacate(self, *materials: Material) -> None:
+        super()._vacate(*materials)
         self._write()  # before rows change, so that the record never names a slice that is not whole
 
     def _enter(self, pair: Material) -> None:
@@ -104,12 +104,6 @@ class OnDisk(Dense):
             self._arena.save(*self._place(self.slice_rows(material)))
         super()._enter(pair)
         self._note(None, 0)
-
-    def drop(self, *materials: Material) -> None:
-        for material in materials:
-            self._take_out(material)
-        self._write()
-        super().drop(*materials)
 
     def _note(self, pair: Material | None, waves: int) -> None:
         self._record.begun, self._record.waves = pair.name if pair else None, waves
@@ -149,7 +143,7 @@ class DiskTables(OnDisk, DenseTables):
 
     def _begin(self, pair: Material) -> tuple[Problem, int]:
         self._save_at = time.monotonic() + _SAVE_S
-        self._vacate(pair)
+        self._vacate(*slices_of(pair))
         if self._record.begun != pair.name:
             self._note(pair, 0)
             return self._empty(pair), 0
