@@ -1,10 +1,8 @@
 """Workers that play the games of a match: processes of this machine with one thread each. Messages are JSON."""
 
 import contextlib
-import multiprocessing
 import multiprocessing.connection
 import os
-import signal
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -17,7 +15,7 @@ from .match_players import Players
 from .match_record import MatchGame
 from .match_tasks import Task
 from .openings import MatchError
-from .processes import follow_parent, no_interrupt
+from .processes import follow_parent, no_interrupt, on_sigterm, player_context
 
 _LEAVE_S = 2.0  # seconds for a process to end its engines and itself
 _MESSAGE: TypeAdapter[MatchGame | str | None] = TypeAdapter(MatchGame | str | None)
@@ -100,7 +98,7 @@ class ProcessStarter:
 
 class _Process(MatchWorker):
     def __init__(self) -> None:
-        context = multiprocessing.get_context("spawn")
+        context = player_context()
         self.connection, other = context.Pipe()
         self.process = context.Process(target=_work, args=(other,), daemon=True)
         with no_interrupt():
@@ -129,7 +127,7 @@ class _Process(MatchWorker):
 
 def _work(connection: Connection) -> None:
     """Main function of a process: plays the tasks that it receives until the connection is closed."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that external engines are ended
+    on_sigterm(lambda *_: sys.exit(1))  # so that external engines are ended
     follow_parent()
     players = Players()
     try:

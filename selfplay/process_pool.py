@@ -1,6 +1,5 @@
 """The pool whose actors are processes of this machine, so that they do not share an interpreter lock."""
 
-import multiprocessing
 import multiprocessing.connection
 import signal
 import threading
@@ -12,11 +11,10 @@ from .config import RunConfig
 from .knowledge import endgame_knowledge
 from .pool import Pool, PoolActor, Result, finished
 from .pool_match import MatchPart, MatchPlayed
-from .processes import follow_parent, give_way, no_interrupt
+from .processes import follow_parent, give_way, no_interrupt, on_sigterm, player_context
 from .weights import Weights
 from .worker import Played, Worker
 
-_SPAWN = multiprocessing.get_context("spawn")  # a fork would copy locks that threads hold
 _worker: Worker | None = None
 
 
@@ -27,11 +25,12 @@ class ProcessPool(Pool):
 
     def __init__(self, config: RunConfig, start: int) -> None:
         # Closing the pipe tells actors to stop. Setting an Event could block for ever if an actor was killed waiting.
-        self._stopped, self._running = _SPAWN.Pipe(duplex=False)
+        self._context = player_context()
+        self._stopped, self._running = self._context.Pipe(duplex=False)
         super().__init__(config, start)
 
     def _start(self, actor: PoolActor, seed: int) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(1, _SPAWN, _begin, (self._config, actor.number, seed, self._stopped))
+        return ProcessPoolExecutor(1, self._context, _begin, (self._config, actor.number, seed, self._stopped))
 
     def _ask(self, handle: ProcessPoolExecutor, weights: Weights) -> Future[Played | None]:
         with no_interrupt():  # the first request starts the process
@@ -60,7 +59,7 @@ def _begin(config: RunConfig, number: int, seed: int, stopped: Connection) -> No
     global _worker
     follow_parent()
     give_way()
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a scheduler sends it to the whole job; only the learner saves
+    on_sigterm(signal.SIG_IGN)  # a scheduler sends it to the whole job; only the learner saves
     _worker = worker = Worker(config, number, seed, endgame_knowledge)
 
     def stop() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from numba import config as numba_config
-from training_runs import FAST, TrainedRun, crownhead, last_json
+from training_runs import FAST, TrainedRun, trained
 from uncompiled import use_python_intrinsics
 
 FAST_FILES = {
@@ -106,7 +106,7 @@ def trainings_have_one_thread() -> None:
 def trained_run(tmp_path_factory: pytest.TempPathFactory) -> TrainedRun:
     """A short run of two iterations; tests must not change it."""
     folder = tmp_path_factory.mktemp("trained") / "run"
-    return TrainedRun(folder, last_json(crownhead("train", "--preset", "smoke", "--run", folder, "--json", *FAST)))
+    return TrainedRun(folder, trained("--preset", "smoke", "--run", folder, *FAST))
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from test_ray import descendants, named
+from process_table import descendants, named
 from test_ray_cluster import Cluster
 
 from selfplay.shards import SUFFIX, Shard, read_shard

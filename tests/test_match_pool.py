@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 from player_of import player_of
+from process_table import descendants, local_players
 from programs import wait_until
 
 from engine.board import Board
@@ -250,12 +251,9 @@ def test_processes_leave_with_the_one_that_started_them() -> None:
     """
     process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], cwd=ROOT, start_new_session=True)
     try:
-        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-        if not children.exists():
-            pytest.skip("needs the children of a process in /proc")
-        wait_until(lambda: len(children.read_text().split()) >= 3)  # two, and one that tracks resources
+        wait_until(lambda: len(local_players(process.pid)) == 2)
         time.sleep(1.0)
-        pids = children.read_text().split()
+        pids = descendants(process.pid) - {process.pid}
     finally:
         process.kill()
         process.wait()

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from process_table import descendants, local_players, named
 from programs import ROOT, crownhead_program, wait_until
-from training_runs import FAST, crownhead, events, last_json
+from training_runs import FAST, events, trained
 
 from selfplay.run_folder import RunFolder
 from selfplay.shards import read_shard_info
@@ -17,13 +18,6 @@ from selfplay.shards import read_shard_info
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="reads the table of processes")]
 SETTINGS = [*FAST, "--set", "network=wide32", "--set", "selfplay.actors=2", "--set", "loop.max_iterations=null"]
 ENDLESS = [*SETTINGS, "--set", "loop.minutes=1000", "--set", "loop.save_seconds=1"]
-
-
-def actors_of(parent: int) -> set[int]:
-    """Process ids of the actors that a trainer has started."""
-    table = subprocess.run(["ps", "-ww", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
-    rows = [line.split(maxsplit=2) for line in table.splitlines()[1:]]
-    return {int(pid) for pid, ppid, command in rows if int(ppid) == parent and "spawn_main" in command}
 
 
 def alive(pids: set[int]) -> set[int]:
@@ -62,20 +56,29 @@ def run(tmp_path: Path) -> Iterator[Run]:
 
 
 def test_a_killed_actor_is_replaced_and_ctrl_c_ends_all(run: Run) -> None:
-    victims = actors_of(run.process.pid)
+    victims = local_players(run.process.pid)
     assert len(victims) == 2
     learner = os.getpriority(os.PRIO_PROCESS, run.process.pid)
     assert {os.getpriority(os.PRIO_PROCESS, pid) for pid in victims} == {min(learner + 10, 19)}
     os.kill(min(victims), signal.SIGKILL)
     before = run.plays()
-    run.wait_until(lambda: len(actors_of(run.process.pid) - victims) == 1)
+    run.wait_until(lambda: len(local_players(run.process.pid) - victims) == 1)
     run.wait_until(lambda: run.plays() >= before + 4)
     assert "died and is replaced" in run.log.read_text()
-    actors = actors_of(run.process.pid)
+    actors = local_players(run.process.pid)
     run.process.send_signal(signal.SIGINT)
     assert run.process.wait(60) == 130
     run.wait_until(lambda: not alive(actors), 10, running=False)
     assert RunFolder(run.folder).read_state().minutes > 0
+
+
+def test_without_the_server_actors_are_replaced(run: Run) -> None:
+    victims = local_players(run.process.pid)
+    (server,) = set(named(descendants(run.process.pid), "forkserver")) - victims
+    os.kill(server, signal.SIGKILL)
+    run.wait_until(lambda: not alive(victims) and len(local_players(run.process.pid)) == 2)
+    before = run.plays()
+    run.wait_until(lambda: run.plays() >= before + 4)
 
 
 def test_killed_again_and_again_nothing_is_lost(run: Run) -> None:
@@ -84,7 +87,7 @@ def test_killed_again_and_again_nothing_is_lost(run: Run) -> None:
     for kill in range(4):
         starts = len(events(run.folder, "start"))
         time.sleep(0.3 * kill)
-        actors = actors_of(run.process.pid)
+        actors = local_players(run.process.pid)
         run.process.kill()
         run.process.wait()
         assert run.games_on_disk() >= games
@@ -99,5 +102,4 @@ def test_killed_again_and_again_nothing_is_lost(run: Run) -> None:
         run.wait_until(lambda plays=plays: run.plays() > plays)
     run.process.send_signal(signal.SIGINT)
     assert run.process.wait(60) == 130
-    done = crownhead("train", "--run", run.folder, "--resume", "--minutes", "0.05", "--json")
-    assert last_json(done)["games"] >= games > 0
+    assert trained("--run", run.folder, "--resume", "--minutes", "0.05")["games"] >= games > 0

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from process_table import descendants, named
 from programs import ROOT, crownhead_program, wait_until
 
 pytest.importorskip("ray", reason="Ray is not installed")
@@ -18,14 +19,7 @@ LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "0000000000000000000
 
 def ray_workers(parent: int) -> list[int]:
     """Process ids of the actors of the Ray instance that ``parent`` started."""
-    table = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
-    rows = [line.split(maxsplit=2) for line in table.splitlines()[1:]]
-    family, grown = {parent}, True
-    while grown:
-        more = {int(pid) for pid, ppid, _ in rows if int(ppid) in family} - family
-        family |= more
-        grown = bool(more)
-    return [int(pid) for pid, _, command in rows if int(pid) in family and command.startswith("ray::_RayWorker")]
+    return named(descendants(parent), "ray::_RayWorker")
 
 
 def open_to_the_network(pids: set[int]) -> list[str]:
@@ -47,22 +41,6 @@ def open_to_the_network(pids: set[int]) -> list[str]:
             if fields[3] == LISTENING and fields[9] in sockets and address not in LOOPBACK:
                 found.append(fields[1])
     return found
-
-
-def descendants(parent: int) -> set[int]:
-    table = subprocess.run(["ps", "-eo", "pid,ppid"], capture_output=True, text=True, check=True).stdout
-    pairs = [tuple(map(int, line.split())) for line in table.splitlines()[1:]]
-    family: set[int] = {parent}
-    while more := {pid for pid, ppid in pairs if ppid in family} - family:
-        family |= more
-    return family
-
-
-def named(pids: set[int], part: str) -> list[int]:
-    """Those of the processes that are alive and have ``part`` in their command line."""
-    table = subprocess.run(["ps", "-ewwo", "pid,stat,args"], capture_output=True, text=True, check=True).stdout
-    rows = [line.split(maxsplit=2) for line in table.splitlines()[1:]]
-    return [int(pid) for pid, state, args in rows if int(pid) in pids and state[0] != "Z" and part in args]
 
 
 @pytest.mark.slow

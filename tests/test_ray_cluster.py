@@ -15,8 +15,8 @@ from typing import IO
 
 import pytest
 import torch
+from process_table import descendants, named
 from programs import ROOT, crownhead_program, wait_until
-from test_ray import descendants, named
 
 from engine.pdn import read_games
 from learner.checkpoint import save_checkpoint

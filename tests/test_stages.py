@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from programs import crownhead_here
-from training_runs import assert_refused, crownhead
+from training_runs import assert_refused, trained
 
 from learner.checkpoint import read_info
 from learner.network import NETWORKS
@@ -88,12 +88,14 @@ def test_every_kept_setting_exists() -> None:
 def test_a_resumed_run_takes_on_settings(run_copy: Path) -> None:
     run = run_copy
     before = (run / "config.json").read_bytes()
-    resume = ("train", "--run", run, "--resume", "--set")
-    assert_refused(crownhead_here(*resume, "search.num_simulations=6"), "its 2 iterations")
-    assert_refused(crownhead_here(*resume, "network=4x48"), "cannot change a run under way: its weights have that size")
+    resume = ("--run", run, "--resume", "--set")
+    assert_refused(crownhead_here("train", *resume, "search.num_simulations=6"), "its 2 iterations")
+    assert_refused(
+        crownhead_here("train", *resume, "network=4x48"), "cannot change a run under way: its weights have that size"
+    )
     assert (run / "config.json").read_bytes() == before
-    crownhead(*resume, "loop.max_iterations=3", "--set", "search.num_simulations=6")
-    crownhead(*resume, "loop.max_iterations=3", "--minutes", "5")  # has made them: ends at once
+    trained(*resume, "loop.max_iterations=3", "--set", "search.num_simulations=6")
+    trained(*resume, "loop.max_iterations=3", "--minutes", "5")  # has made them: ends at once
     folder, config = RunFolder.open(run)
     (stage,), steps = config.stages, read_info(run / "checkpoints" / "000002").figures["steps"]
     assert (config.search.num_simulations, stage.steps, stage.iteration) == (6, steps, 2)

@@ -9,7 +9,7 @@ import torch
 from programs import crownhead_here
 from search_reference import HashEvaluator
 from test_inference import moderate
-from training_runs import FAST, assert_refused, crownhead, events, last_json
+from training_runs import FAST, assert_refused, events, trained
 
 from engine.encoding import hop_table
 from learner.batch import TrainingBatch, make_batch
@@ -78,9 +78,7 @@ def test_one_family_learns_from_the_other_and_goes_on(tmp_path: Path) -> None:
     run = tmp_path / "run"
     settings = [*FAST, "--set", "network=wide32", "--set", "teacher.plays=0.5", "--set", "selfplay.tree_samples.most=5"]
     settings += ["--set", "selfplay.tree_samples.least_visits=2"]
-    first = last_json(
-        crownhead("train", "--preset", "smoke", "--run", run, "--teacher", tmp_path / "teacher", *settings, "--json")
-    )
+    first = trained("--preset", "smoke", "--run", run, "--teacher", tmp_path / "teacher", *settings)
     assert first["iterations"] == 2
     config = json.loads((run / "config.json").read_text())
     assert config["teacher"]["digest"] == digest
@@ -89,7 +87,7 @@ def test_one_family_learns_from_the_other_and_goes_on(tmp_path: Path) -> None:
     assert digest in networks
     assert len(set(networks)) > 1
     more = ["--set", "loop.max_iterations=3", "--set", "teacher.value_weight=0.1"]
-    again = last_json(crownhead("train", "--run", run, "--resume", *more, "--json"))
+    again = trained("--run", run, "--resume", *more)
     assert again["iterations"] == 3
     assert_refused(crownhead_here("train", "--run", run, "--resume", "--teacher", tmp_path), "--teacher")
     assert_refused(crownhead_here("train", "--run", tmp_path / "x", "--set", "teacher.plays=0.5"), "--teacher")
@@ -99,14 +97,14 @@ def test_one_family_learns_from_the_other_and_goes_on(tmp_path: Path) -> None:
 def test_a_residual_run_makes_a_student_on_the_way(tmp_path: Path) -> None:
     run = tmp_path / "run"
     settings = [*FAST, "--set", "student.network=wide32"]
-    figures = last_json(crownhead("train", "--preset", "smoke", "--run", run, *settings, "--json"))
+    figures = trained("--preset", "smoke", "--run", run, *settings)
     folder, config = RunFolder.open(run)
     assert config.student is not None
     student = load_student(folder.best_checkpoint)
     assert student is not None
     assert student.network.config == NETWORKS["wide32"]
     assert student.info.figures["steps"] == load_checkpoint(folder.best_checkpoint).info.figures["steps"]
-    steps = last_json(crownhead("train", "--run", run, "--resume", "--set", "loop.max_iterations=3", "--json"))["steps"]
+    steps = trained("--run", run, "--resume", "--set", "loop.max_iterations=3")["steps"]
     assert steps > figures["steps"]
     assert len(events(run, "gate")) == 3
     later = load_student(folder.checkpoint("000003"))

@@ -1,4 +1,4 @@
-"""Whole runs as processes: every stage, kills, resumption, full disks, damaged files."""
+"""Whole runs: every stage, kills, resumption, full disks, damaged files."""
 
 import json
 import os
@@ -12,7 +12,7 @@ import pytest
 import torch
 from programs import crownhead_here, wait_until
 from torch import Tensor
-from training_runs import FAST, assert_refused, crownhead, events, last_json, start
+from training_runs import FAST, assert_refused, crownhead, events, last_json, start, trained
 
 from engine.sealed import sealed, unsealed
 from learner.checkpoint import load_checkpoint, read_info, save_checkpoint
@@ -72,7 +72,7 @@ def test_training_begins_with_as_many_samples_as_it_waits_for(tmp_path: Path) ->
     settings += ["loop.samples_before_training=1500", "selfplay.positions_per_shard=100", "gate.max_games=2"]
     given = [text for setting in settings for text in ("--set", setting)]
     run = tmp_path / "run"
-    figures = last_json(crownhead("train", "--preset", "smoke", *given, "--run", run, "--json"))
+    figures = trained("--preset", "smoke", *given, "--run", run)
     assert figures["iterations"] == 1
     assert figures["samples"] >= 1500
     candidate = read_info(run / "checkpoints/000001").figures
@@ -83,10 +83,10 @@ def test_training_begins_with_as_many_samples_as_it_waits_for(tmp_path: Path) ->
 
 def test_a_resumed_run_meets_the_anchors_that_it_has_not_met(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    crownhead("train", "--preset", "smoke", "--run", run, *FAST, "--set", "loop.max_iterations=1")
+    trained("--preset", "smoke", "--run", run, *FAST, "--set", "loop.max_iterations=1")
     assert not events(run, "anchor")
     more = ["--set", "loop.anchor_games=2", "--minutes", "0.3"]
-    figures = last_json(crownhead("train", "--run", run, "--resume", *more, "--json"))
+    figures = trained("--run", run, "--resume", *more)
     assert next(event["checkpoint"] for event in events(run, "anchor")) == "000001"
     assert figures["iterations"] > 2, "the time that a match takes is not that since the machine was started"
 
@@ -108,7 +108,7 @@ def test_killed_in_a_gate_it_goes_on_with_the_same_candidate(tmp_path: Path) -> 
         assert set(kept[-2]) <= set(kept[-1])
         candidates.add(read_info(run / "checkpoints/000001").digest)
     assert len(candidates) == 1
-    last_json(crownhead("train", "--run", run, "--resume", "--json"))
+    trained("--run", run, "--resume")
     (judged,) = events(run, "gate")
     assert judged["games"] == 96
     assert judged["steps"] == read_info(run / "checkpoints/000001").figures["steps"]
@@ -148,7 +148,7 @@ def test_killed_anywhere_and_resumed(tmp_path: Path) -> None:
         process.kill()
         process.wait()
     assert not list((run / "shards").glob("*.damaged"))
-    figures = last_json(crownhead("train", "--run", run, "--resume", "--minutes", "0.05", "--json"))
+    figures = trained("--run", run, "--resume", "--minutes", "0.05")
     assert figures["games"] >= games
     assert figures["iterations"] >= iteration
     assert figures["steps"] >= steps
@@ -192,7 +192,7 @@ def test_full_disk_is_told_and_nothing_is_lost(run_copy: Path) -> None:
     assert not list(run.rglob("*.tmp"))
     state["loop"]["max_iterations"] = after.iteration + 1
     (run / "config.json").write_bytes(sealed(state))
-    figures = last_json(crownhead("train", "--run", run, "--resume", "--json"))
+    figures = trained("--run", run, "--resume")
     assert figures["iterations"] == after.iteration + 1
 
 
@@ -200,7 +200,7 @@ def test_damaged_files_are_named(run_copy: Path) -> None:
     run = run_copy
     shard = sorted((run / "shards").glob("*.shard"))[0]
     shard.write_bytes(shard.read_bytes()[:-20])
-    crownhead("train", "--run", run, "--resume", "--minutes", "0.01")
+    trained("--run", run, "--resume", "--minutes", "0.01")
     assert shard.with_name(shard.name + ".damaged").exists(), "a damaged shard is set aside and the run goes on"
     weights = RunFolder(run).best_checkpoint / "weights.safetensors"
     data = weights.read_bytes()
@@ -266,8 +266,8 @@ def test_a_run_may_begin_with_a_network(tmp_path: Path) -> None:
     torch.manual_seed(7)
     network = make_network(NETWORKS["tiny"])
     digest = save_checkpoint(tmp_path / "net", network).digest
-    run, begin = tmp_path / "run", ["train", "--preset", "smoke", "--init", tmp_path / "net"]
-    crownhead(*begin, "--run", run, "--set", "loop.max_iterations=1", *FAST)
+    run, begin = tmp_path / "run", ["--preset", "smoke", "--init", tmp_path / "net"]
+    trained(*begin, "--run", run, "--set", "loop.max_iterations=1", *FAST)
     first = load_checkpoint(run / "checkpoints" / "000000")
     assert (first.info.digest, first.info.parent) == (digest, digest)
     assert json.loads((run / "config.json").read_text())["init"] == digest
@@ -276,7 +276,7 @@ def test_a_run_may_begin_with_a_network(tmp_path: Path) -> None:
     drift = sum((a - b).abs().mean() for a, b in pairs_of(started.network, network))
     other = sum((a - b).abs().mean() for a, b in pairs_of(started.network, make_network(NETWORKS["tiny"])))
     assert drift < other / 3  # ten steps do not lead far
-    refused = crownhead_here(*begin, "--run", tmp_path / "x", "--set", "network=4x48")
+    refused = crownhead_here("train", *begin, "--run", tmp_path / "x", "--set", "network=4x48")
     assert_refused(refused, "leave --set network or --init out")
     assert_refused(crownhead_here("train", "--run", run, "--resume", "--init", "x"), "--init cannot be given")
     assert_refused(crownhead_here("train", "--init", tmp_path, "--run", tmp_path / "x"), "is no player")
@@ -297,11 +297,12 @@ def pairs_of(network: Network, other: Network) -> Iterator[tuple[Tensor, Tensor]
 
 
 def test_a_deterministic_run_is_the_same_again(tmp_path: Path) -> None:
-    options = ["--preset", "smoke", "--set", "loop.deterministic=true", "--set", "network=wide32", "--json"]
+    options = ["--preset", "smoke", "--set", "loop.deterministic=true", "--set", "network=wide32"]
     options += ["--set", "selfplay.positions_per_shard=100"]
     runs = [tmp_path / name for name in ("once", "again", "other")]
-    for run in runs:
-        last_json(crownhead("train", "--run", run, *options, "--set", f"seed={2 if run.name == 'other' else 1}"))
+    crownhead("train", "--run", runs[0], *options, "--set", "seed=1")
+    for run, seed in zip(runs[1:], (1, 2), strict=True):
+        trained("--run", run, *options, "--set", f"seed={seed}")
     shards = [[path.read_bytes() for path in sorted((run / "shards").glob("*.shard"))] for run in runs]
     networks = [sorted(info.digest for info in map(read_info, (run / "checkpoints").glob("0*"))) for run in runs]
     assert len(shards[0]) > 3

@@ -1,11 +1,11 @@
-"""Runs of the preset ``smoke`` as processes, for tests that train, kill and resume."""
+"""Runs of the preset ``smoke``, for tests that train, kill and resume."""
 
 import json
 import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
-from programs import ROOT, crownhead_program
+from programs import ROOT, crownhead_here, crownhead_program
 
 FAST = ["--set", "loop.anchor_games=0", "--set", "loop.steps_per_iteration=10", "--set", "gate.max_games=2"]
 
@@ -22,6 +22,13 @@ def crownhead(*arguments: object, check: bool = True, **options: object) -> subp
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, **options)
     assert not check or done.returncode == 0, done.stderr
     return done
+
+
+def trained(*arguments: object) -> dict[str, object]:
+    """The figures of ``crownhead train ARGUMENTS --json``, run in this process."""
+    done = crownhead_here("train", *arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    return last_json(done)
 
 
 def start(*arguments: object) -> subprocess.Popen[bytes]:
