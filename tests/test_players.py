@@ -203,6 +203,7 @@ def test_wrong_names_are_explained_in_one_short_line(text: str) -> None:
         lambda: AlphaBetaPlayer(4, seconds=math.nan),
         lambda: AlphaBetaPlayer(4, table_slots=3),
         lambda: AlphaBetaPlayer(4, table_slots=-1),
+        lambda: AlphaBetaPlayer(4, nodes=0),
     ],
 )
 def test_settings_out_of_range_are_refused(make) -> None:
@@ -456,6 +457,24 @@ def test_a_search_in_slices_is_the_same_search() -> None:
             root = state.frames[0]
             results.append((int(root["best"]), int(root["best_move"]), int(state.search[0]["nodes"])))
         assert results[0] == results[1] == results[2]
+
+
+@pytest.mark.parametrize(("fen", "lost"), [("B:WK6:BK30", "30-25"), ("B:WK8:BK22", "22-25")])
+def test_an_unfinished_iteration_whose_moves_all_lose_so_far_proves_nothing(fen: str, lost: str) -> None:
+    """The positions are draws; one move loses, which a shallow search prefers now and then."""
+    board, proven = Board(fen), 0
+    for salt in range(20):
+        player = AlphaBetaPlayer(14, seed=salt)
+        thinking, goes_on = player.begin(board), True
+        while goes_on:
+            goes_on = thinking.advance(0.0)
+            root = player._state.frames[0]
+            knows = goes_on and root["best_move"] != search.NO_MOVE and root["best"] <= -weights.LEAST_WIN
+            proven += knows
+            assert not knows or str(thinking.choose()) != lost
+            assert thinking.value > -0.5
+            assert thinking.thought().moves[0].proof is None
+    assert proven > 0
 
 
 def test_a_shot_is_seen_and_its_line_is_legal() -> None:

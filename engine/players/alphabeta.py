@@ -20,6 +20,7 @@ TABLE_SLOTS = 1 << 18  # 12 MiB
 NOISE = 2  # hundredths of a man
 LOGISTIC_SCALE = 160  # expected score = 1 / (1 + exp(-score / scale)): fitted to 300 games of depth 4 against itself
 _SLICE = 512  # nodes between two checks of the clock: 0.2 ms, with a network 1 ms
+_MOST_NODES = 1 << 60
 _NEVER = float("inf")
 
 
@@ -73,7 +74,8 @@ class AlphaBetaPlayer:
         self.seconds = seconds
         self.name = name or f"alphabeta:{depth}"
         self.values: list[float | None] = []
-        self._state, self._search, self._nodes = new_state(table_slots), search or search_nodes, nodes
+        self._nodes = nodes if nodes is None else check_range("the number of nodes", nodes, _MOST_NODES)
+        self._state, self._search = new_state(table_slots), search or search_nodes
         self._state.search[0]["prunes"] = search is not None
         self.seed(seed)
 
@@ -187,8 +189,8 @@ class Deepening:
                 if not self._finished:
                     start(self._state, self.depth + 1)
             if self.depth > 0 and (time.perf_counter() >= deadline or self._spent()):
+                self._take_unfinished()
                 break
-        self._take()
         return not self._finished
 
     def _spent(self) -> bool:
@@ -197,10 +199,23 @@ class Deepening:
         return self._finished
 
     def _take(self) -> None:
-        """Stores the best move and score of this iteration so far. An unfinished iteration counts, too, since it begins
-        with the best move of the last one."""
-        if self._root["best_move"] != NO_MOVE:
-            self._search["first_move"], self.score = int(self._root["best_move"]), int(self._root["best"])
+        self._search["first_move"], self.score = int(self._root["best_move"]), int(self._root["best"])
+
+    def _take_unfinished(self) -> None:
+        """Takes the best move and score of an unfinished iteration, which begins with the best move of the last one.
+
+        If all moves that it has searched lose, it takes the move that it would search next, and keeps the score.
+        """
+        if self._root["best_move"] == NO_MOVE:
+            return
+        if self._root["best"] > -LEAST_WIN:
+            self._take()
+            return
+        order = self._state.order[0, : len(self._moves)]
+        if self._search["ply"] > 0 or self._search["again"]:
+            self._search["first_move"] = self._root["move"]
+        elif order.max() >= 0:
+            self._search["first_move"] = order.argmax()
 
     def choose(self) -> Move:
         return self._moves[int(self._search["first_move"])]
