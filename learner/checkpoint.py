@@ -100,10 +100,14 @@ def save_checkpoint(
     except ValueError as error:
         raise CheckpointError(f"{folder}: {one_line(error)}") from error
     with naming_errors(folder):
-        if folder.exists() and not (folder / INFO_FILE).exists():
+        if folder.exists() and not (folder / INFO_FILE).exists() and not _is_empty(folder):
             raise CheckpointError(f"{folder}: is in the way and no checkpoint; choose another name or remove it")
         write_folder(folder, {WEIGHTS_FILE: weights, INFO_FILE: sealed(info.model_dump(mode="json"))})
     return info
+
+
+def _is_empty(folder: Path) -> bool:
+    return folder.is_dir() and not any(folder.iterdir())
 
 
 def load_checkpoint(folder: Path | str) -> Checkpoint:
@@ -199,7 +203,7 @@ def read_tensors(path: Path | str) -> tuple[dict[str, Tensor], dict[str, Any]]:
     except SafetensorError as error:
         raise CheckpointError(f"{path}: cut off or no safetensors file ({one_line(error)}); {_ADVICE}") from error
     header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])  # safetensors: length, JSON header, tensors
-    notes = header.get("__metadata__", {})
+    notes = header.get("__metadata__") or {}
     if not {"info", "sha256"} <= notes.keys():
         raise CheckpointError(f"{path}: not written by this program (no checksum)")
     if _digest(tensors, notes["info"]) != notes["sha256"]:

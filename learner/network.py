@@ -50,8 +50,7 @@ def _own_config(config: Any) -> FamilyConfig:
         return _FAMILIES[name][0].model_validate(config)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise PydanticCustomError("family", f"{name}: {place}: {first['msg']}") from error
+        raise PydanticCustomError("family", f"{name}: {setting_name(first['loc'])}: {first['msg']}") from error
 
 
 NetworkConfig = Annotated[

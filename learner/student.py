@@ -6,6 +6,7 @@ wide network; such files are still read.
 
 from pathlib import Path
 
+from engine.errors import one_line
 from engine.files import sha256_of
 
 from .checkpoint import (
@@ -16,6 +17,7 @@ from .checkpoint import (
     load_checkpoint,
     read_info,
     read_tensors,
+    whole_folder,
 )
 from .network import WideConfig, make_network
 from .network_base import NetworkError
@@ -25,6 +27,7 @@ _OLD_FILE = "student.safetensors"
 
 
 def has_student(folder: Path) -> bool:
+    folder = whole_folder(folder)
     return (folder / STUDENT_FOLDER / INFO_FILE).is_file() or (folder / _OLD_FILE).is_file()
 
 
@@ -34,6 +37,7 @@ def read_student_info(folder: Path) -> CheckpointInfo | None:
     Raises:
         CheckpointError: it cannot be read.
     """
+    folder = whole_folder(folder)
     if (folder / STUDENT_FOLDER / INFO_FILE).is_file():
         return read_info(folder / STUDENT_FOLDER)
     student = load_student(folder)
@@ -46,6 +50,7 @@ def load_student(folder: Path) -> Checkpoint | None:
     Raises:
         CheckpointError: it cannot be read, is damaged, or (of the old format) was taught by another network.
     """
+    folder = whole_folder(folder)
     if (folder / STUDENT_FOLDER / INFO_FILE).is_file():
         return load_checkpoint(folder / STUDENT_FOLDER)
     return _load_old(folder) if has_student(folder) else None
@@ -61,7 +66,7 @@ def _load_old(folder: Path) -> Checkpoint:
         network.set_weights(tensors)
         parent, figures, crownhead = str(fields["teacher"]), dict(fields["figures"]), str(fields["crownhead"])
     except (KeyError, TypeError, ValueError, NetworkError) as error:
-        raise CheckpointError(f"{path}: no student of this program: {' '.join(str(error).split())}") from error
+        raise CheckpointError(f"{path}: no student of this program: {one_line(error)}") from error
     if parent != teacher.digest:
         raise CheckpointError(f"{path}: taught by another network than the one beside it; remove it, or train it anew")
     info = CheckpointInfo(

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from .batch import TrainingBatch
 from .checkpoint import check_version, read_tensors, with_prefix, write_tensors
 from .loss import Loss, training_loss
-from .network import Network, NetworkConfig
+from .network import Network, NetworkConfig, setting_name
 from .network_base import NetworkError, Precision, check_tensors, planes_on
 
 STATE_SCHEMA_VERSION: Literal[1] = 1
@@ -115,6 +115,13 @@ def make_optimizer(network: nn.Module, config: TrainerConfig) -> torch.optim.Opt
     if config.optimizer == "radam":
         return torch.optim.RAdam(groups, lr, betas=config.betas, decoupled_weight_decay=True)
     return torch.optim.AdamW(groups, lr, betas=config.betas, fused=True)
+
+
+def _optimizer_keys(config: TrainerConfig, steps: int) -> list[str]:
+    """Names of what the optimizer keeps of each parameter after ``steps`` steps."""
+    if steps == 0 or (config.optimizer == "sgd" and config.momentum == 0):
+        return []
+    return ["momentum_buffer"] if config.optimizer == "sgd" else ["step", "exp_avg", "exp_avg_sq"]
 
 
 class Trainer:
@@ -220,14 +227,13 @@ class Trainer:
             info = StateInfo.model_validate(state["info"])
         except ValidationError as error:
             first = error.errors()[0]
-            place = ".".join(map(str, first["loc"]))
-            raise TrainingError(f"not a training state: {place}: {first['msg']}") from error
+            raise TrainingError(f"not a training state: {setting_name(first['loc'])}: {first['msg']}") from error
         if info.network != self.network.config:
             raise TrainingError(f"the training state is of another network ({info.network})")
         if info.config.optimizer != self.config.optimizer:
             raise TrainingError(f"the training state is of {info.config.optimizer}, not of {self.config.optimizer}")
         try:
-            check_tensors(tensors, self._expected_tensors(info.steps))
+            check_tensors(tensors, self._expected_tensors(info))
         except NetworkError as error:
             raise TrainingError(f"the training state does not fit: {error}") from error
         self.network.load_state_dict(with_prefix(tensors, "network."))
@@ -235,24 +241,20 @@ class Trainer:
         self.optimizer.state.clear()
         counts_on = self.device if self.config.optimizer == "adamw" else "cpu"  # the fused AdamW counts there
         for name, parameter in self.network.named_parameters():
-            for key in self._optimizer_keys(info.steps):
+            for key in _optimizer_keys(self.config, info.steps):
                 # Laid out like the optimizer's own, else sums would round differently than without a stop.
-                kept = torch.zeros((), device=counts_on) if key == "step" else torch.empty_like(parameter)
-                self.optimizer.state[parameter][key] = kept.copy_(tensors[f"optimizer.{name}.{key}"])
+                kept = torch.zeros((), device=counts_on) if key == "step" else torch.zeros_like(parameter)
+                self.optimizer.state[parameter][key] = kept
+                if (saved := tensors.get(f"optimizer.{name}.{key}")) is not None:  # else there was no momentum
+                    kept.copy_(saved)
         self.steps = info.steps
 
-    def _optimizer_keys(self, steps: int) -> list[str]:
-        """Names of what the optimizer keeps of each parameter after ``steps`` steps."""
-        if steps == 0 or (self.config.optimizer == "sgd" and self.config.momentum == 0):
-            return []
-        return ["momentum_buffer"] if self.config.optimizer == "sgd" else ["step", "exp_avg", "exp_avg_sq"]
-
-    def _expected_tensors(self, steps: int) -> dict[str, Tensor]:
-        """Tensors of the names and shapes that a state after ``steps`` steps has."""
+    def _expected_tensors(self, info: StateInfo) -> dict[str, Tensor]:
+        """Tensors of the names and shapes that a state has."""
         expected = {f"network.{name}": value for name, value in self.network.state_dict().items()}
         expected |= {f"ema.{name}": value for name, value in self.ema_network.state_dict().items()}
         for name, parameter in self.network.named_parameters():
-            for key in self._optimizer_keys(steps):
+            for key in _optimizer_keys(info.config, info.steps):
                 expected[f"optimizer.{name}.{key}"] = torch.zeros(()) if key == "step" else parameter
         return expected
 

@@ -115,7 +115,8 @@ def one_ply_search(network: EndgameNetwork, positions: np.ndarray) -> np.ndarray
 def _search(network: EndgameNetwork, positions: np.ndarray) -> np.ndarray:
     children, parents = children_of(positions, np.arange(len(positions)))
     values = (1 - network.wdl_logits(children).argmax(1)).astype(np.int8)
-    values[children[:, 0] == 0] = -1
+    _, can_move = children_of(children, np.arange(len(children)))
+    values[np.setdiff1d(np.arange(len(children)), can_move)] = -1
     verdicts = np.full(len(positions), -1, np.int8)
     np.maximum.at(verdicts, parents, -values)
     return verdicts

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from engine.board import Board
+from engine.game import ENGLISH, GAME
 from engine.players.base import Player, PlayerError, close_player
 from engine.players.hub import HubPlayer
 from engine.players.simple import make_simple_player
@@ -73,7 +74,8 @@ def _warm_up(spec: PlayerSpec, player: Player) -> None:
         with contextlib.suppress(PlayerError):
             player.begin(Board()).choose()  # tells it to stop at once
         return
-    for board in (Board(), Board(_ENDGAME))[: 1 + spec.timed]:
+    ending = [_ENDGAME] if spec.timed and GAME == ENGLISH else []  # others have no tables to load
+    for board in (Board(), *map(Board, ending)):
         for moves_made in range(1 + 2 * spec.timed):
             answer = ask_timed(player, board, _WARM_UP, 1.0, moves_made)
             if isinstance(answer.move, Exception) or board.outcome():

@@ -13,7 +13,7 @@ from engine.players.search_player import SearchPlayer
 from engine.players.simple import make_simple_player
 from engine.players.spec import CHAMPION, NetworkSpec, PlayerSpec, why_no_network
 from engine.search import BOARD_SEARCH, SearchConfig
-from learner.checkpoint import INFO_FILE, WEIGHTS_FILE, CheckpointInfo, load_checkpoint, read_info
+from learner.checkpoint import INFO_FILE, WEIGHTS_FILE, CheckpointInfo, load_checkpoint, read_info, whole_folder
 from learner.inference import BackendError, NetworkEvaluator, make_evaluator
 from learner.inference.wide_alphabeta import WideNodeSearch
 from learner.network import Network, WideConfig
@@ -39,7 +39,7 @@ def checkpoint_folder(path: str | os.PathLike[str]) -> Path:
     Raises ``PlayerError`` if there is no checkpoint, ``RunError`` if the run's state cannot be read.
     """
     folder = Path(path)
-    if (folder / INFO_FILE).is_file():
+    if (whole_folder(folder) / INFO_FILE).is_file():
         return folder
     run = RunFolder(folder)
     if run.config_path.is_file():

@@ -32,6 +32,9 @@ from engine.position_keys import key_of, keys_of_game
 from engine.rules.russian import square_name
 from engine.search import Ending, LockstepSearch, SearchConfig, UniformEvaluator
 from engine.tablebase import open_tablebase
+from learner.inference import BackendError
+from learner.inference.export import export_onnx
+from learner.network import NETWORKS, make_network
 from selfplay.config import ConfigError, make_config
 from selfplay.openings import MatchError, make_openings
 from selfplay.requests import TrainRequest
@@ -255,6 +258,24 @@ def crownhead(*arguments: str, **environment: str) -> subprocess.CompletedProces
     others = {name: value for name, value in os.environ.items() if name not in (GAME_VARIABLE, "NUMBA_CACHE_DIR")}
     command = [sys.executable, str(ROOT / "crownhead.py"), *arguments]
     return subprocess.run(command, env=others | environment, capture_output=True, text=True, timeout=300)
+
+
+@pytest.mark.parametrize("text", ["rules", "tablebase", "hub:python3 engine.py"])
+def test_players_of_english_draughts_are_refused(text: str) -> None:
+    with pytest.raises(OtherGameError, match="is of english draughts"):
+        make_simple_player(parse_player(text))
+
+
+def test_networks_are_not_exported(tmp_path: Path) -> None:
+    with pytest.raises(BackendError, match="networks of russian draughts cannot be exported"):
+        export_onnx(make_network(NETWORKS["tiny"]), tmp_path / "net.onnx")
+
+
+def test_a_match_with_a_clock() -> None:
+    options = ["--games", "2", "--seconds", "0.02", "--openings", "random:2", "--json"]
+    played = crownhead("match", "random", "alphabeta:2", *options, **{GAME_VARIABLE: "russian"})
+    assert played.returncode == 0, played.stderr
+    assert json.loads(played.stdout.splitlines()[-1])["games"] == 2
 
 
 def test_training_and_what_finds_the_run_afterwards(tmp_path: Path) -> None:

@@ -25,6 +25,8 @@ from learner.checkpoint import (
     write_tensors,
 )
 from learner.network import NETWORKS, make_network
+from learner.student import has_student, load_student, read_student_info
+from selfplay.players import checkpoint_folder
 
 TINY = NETWORKS["tiny"]
 STATE = {"a": torch.arange(5.0), "b.c": torch.tensor(3), "empty": torch.zeros(0, 2), "half": torch.ones(2).bfloat16()}
@@ -82,6 +84,15 @@ def test_replaces_an_older_one_and_leaves_nothing_beside(saved):
     assert load_checkpoint(saved).info.figures == {"steps": 2}
     assert same_weights(load_checkpoint(saved).network, fresh(seed=1))
     assert os.listdir(saved.parent) == ["net"]
+
+
+def test_the_older_one_that_had_stepped_aside_is_found(saved):
+    save_checkpoint(saved / "student", make_network(NETWORKS["wide32"]))
+    saved.rename(saved.with_name(f".{saved.name}.old"))
+    assert checkpoint_folder(saved) == saved
+    assert load_checkpoint(saved).info == read_info(saved)
+    assert has_student(saved)
+    assert load_student(saved).info == read_student_info(saved)
 
 
 def test_loads_from_inside_its_folder(saved, monkeypatch):
@@ -368,6 +379,10 @@ def test_no_damage_to_a_state_goes_unseen(tmp_path):
 def test_state_of_another_program(tmp_path):
     path = tmp_path / "state.safetensors"
     path.write_bytes(safetensors.torch.save(STATE))
+    with pytest.raises(CheckpointError, match="not written by this program"):
+        read_tensors(path)
+    header = b'{"__metadata__":null}'
+    path.write_bytes(len(header).to_bytes(8, "little") + header)
     with pytest.raises(CheckpointError, match="not written by this program"):
         read_tensors(path)
     path.write_bytes(safetensors.torch.save(STATE, {"sha256": "0" * 64, "info": "{}"}))

@@ -309,6 +309,8 @@ def test_commands_write_the_tables_that_were_encoded(
 
 def test_commands_refuse_what_they_cannot_do(tmp_path: Path) -> None:
     save_endgame_network(tmp_path / "wang", WangNetwork(), (2, 3))
+    with pytest.raises(CodecError, match="it is a folder: name a file"):
+        encode_command(None, 3, tmp_path, None, 1.0, 1, quiet=True)
     with pytest.raises(CodecError, match="9"):
         encode_command(None, 9, tmp_path / "out", None, 1.0, 1, quiet=True)
     with pytest.raises(CodecError, match="no folder"):

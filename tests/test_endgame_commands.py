@@ -14,6 +14,7 @@ import torch
 from programs import ROOT, crownhead_program
 
 from engine.board import Board
+from engine.sealed import sealed, unsealed
 from engine.tablebase.dense import load_tables
 from engine.tablebase.folder import SHIPPED
 from engine.tablebase.material import materials_between
@@ -32,7 +33,7 @@ from learner.endgame.commands import (
 )
 from learner.endgame.data import EndgameSampler
 from learner.endgame.networks import PairConfig, WangConfig, WangNetwork, load_endgame_network, save_endgame_network
-from learner.endgame.oracle import open_oracle, read_oracle_card, save_oracle, shipped_folder
+from learner.endgame.oracle import ORACLE_FILE, open_oracle, read_oracle_card, save_oracle, shipped_folder
 from learner.endgame.probe_command import probe_command
 from learner.endgame.validate_command import oracle_validate_command
 from learner.network import NETWORKS, make_network
@@ -385,6 +386,13 @@ def test_two_networks_make_an_oracle(tmp_path: Path, trained: tuple[Path, dict[s
     assert {name: len(curve) for name, curve in curves.items()}.keys() == {"2-3", "2-4"}
     assert curves == curves_in(tmp_path / "both")
     assert curves_in(shipped_folder()) == {}
+    card = tmp_path / "both" / ORACLE_FILE
+    whole, fields = card.read_bytes(), unsealed(card.read_bytes())
+    fields["figures"][CURVES] = [1, 2]
+    card.write_bytes(sealed(fields))
+    with pytest.raises(CheckpointError, match="the learning curves are damaged"):
+        curves_in(tmp_path / "both")
+    card.write_bytes(whole)
     assert [member.pieces for member in open_oracle(tmp_path / "both").members] == [(2, 3), (2, 4)]
     with pytest.raises(ValueError, match="no network"):
         oracle_calibrate_command([], SHIPPED, tmp_path / "none", 3.0, 500, 1, quiet=True)

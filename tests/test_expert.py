@@ -109,6 +109,19 @@ def test_what_cannot_be_learnt_from_is_said(tmp_path: Path) -> None:
         split_by_game(read_expert_games(path), 1)
 
 
+def test_every_part_of_a_split_has_moves(collection: Path) -> None:
+    games, refused = read_expert_games(collection), 0
+    few = games._replace(keys=games.keys[:12], samples=games.samples.take(games.samples.games < 12))
+    for seed in range(40):
+        try:
+            split = split_by_game(few, seed)
+        except ExpertGamesError:
+            refused += 1
+        else:
+            assert all(len(part.moves) for part in (split.train, split.validation, split.test))
+    assert 0 < refused < 40
+
+
 def test_split(collection: Path) -> None:
     games = read_expert_games(collection)
     split = split_by_game(games, 1)
@@ -277,6 +290,18 @@ def test_pretrain_makes_a_network_that_plays(
     (tmp_path / "full" / "letter.txt").write_text("dear")
     with pytest.raises(ValueError, match="is in the way and no checkpoint"):
         pretrain_command(collection, tmp_path / "full", "tiny", 1, 1, quiet=True)
+    (out / "letter.txt").write_text("dear")
+    with pytest.raises(ValueError, match=r"letter\.txt would be lost"):
+        pretrain_command(collection, out, "tiny", 1, 1, quiet=True)
+    with pytest.raises(StorageError, match="a file is in the way"):
+        pretrain_command(collection, out / "letter.txt" / "net", "tiny", 1, 1, quiet=True)
+
+
+def test_an_empty_folder_is_filled_and_the_parent_noted(collection: Path, tmp_path: Path) -> None:
+    begun = save_checkpoint(tmp_path / "begun", make_network(NETWORKS["tiny"]))
+    (tmp_path / "empty").mkdir()
+    pretrain_command(collection, tmp_path / "empty", str(tmp_path / "begun"), 0.01, 1, quiet=True)
+    assert load_checkpoint(tmp_path / "empty").info.parent == begun.digest
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")

@@ -46,6 +46,7 @@ def test_a_network_s_text_may_have_options():
     assert parse_network("runs/quick@off") == NetworkSpec("runs/quick", "off")
     assert parse_network("champion@800") == NetworkSpec("champion", simulations=800)
     assert parse_network("champion@impartial@ponder") == NetworkSpec("champion", ponder=True, impartial=True)
+    assert parse_network("champion@800@400@off@tablebase") == NetworkSpec("champion", "tablebase", 400)
     every = NetworkSpec("a@b", "off", 5, "numba-int16")
     assert parse_network("a@b@off@5@numba-int16") == parse_network("a@b@numba-int16@5@off") == every
     tuned = NetworkSpec("x", "off", settings=(("c_puct", "1.2"), ("fpu_reduction", "0.1")))

@@ -280,15 +280,19 @@ def scrambled(positions: np.ndarray) -> np.ndarray:
     return (words >> np.uint64(7)).astype(np.int64) % 3 - 1
 
 
+def words_of(fen: str) -> tuple[int, int, int, int]:
+    return (*Board(fen).words(), 0)
+
+
 def one_ply_slowly(position: np.ndarray) -> int:
-    """The rule of Wang 2023, move by move; a side without pieces has lost, whatever the judge says."""
+    """The rule of Wang 2023, move by move; a side without a move has lost, whatever the judge says."""
     board = Board(format_fen(Color.BLACK, *position[:3].tolist()))
     best = -1
     for move in board.distinct_moves:
         after = board.copy()
         after.push(move)
         words = np.array([[*after.words(), 0]], np.uint32)
-        best = max(best, 1 if after.words()[0] == 0 else -int(scrambled(words)[0]))
+        best = max(best, 1 if not after.legal_moves else -int(scrambled(words)[0]))
     return best
 
 
@@ -296,6 +300,8 @@ def test_one_ply_search_follows_the_rule(tables: DenseTables) -> None:
     positions = EndgameSampler(tables, [m for n in (2, 3) for m in materials(n)], 5).draw(400).positions
     found = one_ply_search(Judge(scrambled), positions)
     assert found.tolist() == [one_ply_slowly(position) for position in positions]
+    blocking = np.array([words_of("B:W12:BK7,K8,K4")], np.uint32)
+    assert one_ply_search(Judge(lambda asked: np.zeros(len(asked))), blocking).tolist() == [1]
     assert set(found.tolist()) == {-1, 0, 1}
     assert one_ply_search(Judge(scrambled), positions[:0]).tolist() == []
 

@@ -19,7 +19,7 @@ from selfplay.referee import GRACE_S, Answer, ask_timed
 START = make_openings("random:2", 1, 3)
 
 
-@pytest.mark.parametrize("text", ["-", "1/10", "1/0.1", "300+3", "60+0", "0.5+0.02"])
+@pytest.mark.parametrize("text", ["-", "1/10", "1/0.1", "300+3", "60+0", "0.5+0.02", "36000.25+0", "1/12345.678"])
 def test_it_is_written_as_it_is_read(text: str) -> None:
     assert str(TimeControl.parse(text)) == text
 

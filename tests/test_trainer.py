@@ -71,6 +71,18 @@ def test_resumes_sgd_of_any_momentum(momentum):
     assert resumed.step(second) == steady.step(second)
 
 
+@pytest.mark.parametrize(("before", "after"), [(0.0, 0.9), (0.9, 0.0)])
+def test_a_resumed_run_may_begin_or_end_to_have_momentum(before, after):
+    source, resumed = make_trainer(optimizer="sgd", momentum=before), make_trainer(optimizer="sgd", momentum=after)
+    first, second = batches(2)
+    source.step(first)
+    resumed.load_state_dict(source.state_dict())
+    other = make_trainer(optimizer="sgd", momentum=after)
+    other.load_state_dict(resumed.state_dict())  # even before the first step
+    assert resumed.step(second) == other.step(second)
+    other.load_state_dict(resumed.state_dict())
+
+
 def test_loaded_state_is_a_copy():
     source, target = make_trainer(), make_trainer(seed=1)
     first, second = batches(2)

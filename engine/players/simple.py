@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from ..board import Board, Move
+from ..game import ENGLISH, check_game
 from ..tablebase import Tablebase, open_tablebase
 from .alphabeta import AlphaBetaPlayer
 from .base import OneByOne, Player
@@ -83,8 +84,11 @@ def make_simple_player(spec: SimpleSpec, seconds: float | None = None, seed: int
     Raises:
         PlayerSpecError: the program of an external engine does not exist.
         PlayerError: ``seconds`` is not above 0.
+        OtherGameError: the player knows English draughts only.
         RulesError, OSError: the file of rules cannot be used.
     """
+    if not isinstance(spec, RandomSpec | RolloutSpec | AlphaBetaSpec):
+        check_game(f"the player {spec.text}", ENGLISH)
     match spec:
         case RandomSpec():
             return RandomPlayer(seed)

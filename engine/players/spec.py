@@ -198,16 +198,21 @@ def at_level(level: Level) -> NetworkSpec:
 
 
 def _parse_network(text: str) -> NetworkSpec:
-    """Parses options from the end backwards; the text before them is the folder's name."""
+    """Parses options from the end backwards; the text before them is the folder's name.
+
+    Of an option, or of a setting, that is given several times the last one counts.
+    """
     options: dict[str, Any] = {}
     while True:
         folder, _, ending = text.rpartition("@")
         option = _option(ending) if folder else None
         if option is None:
             break
-        if option[0] == "settings":  # several may be given; of the same setting the last one counts
-            option = "settings", tuple(sorted({**dict(option[1]), **dict(options.get("settings", ()))}.items()))
-        options[option[0]] = option[1]
+        if option[0] == "settings":
+            later = dict(options.get("settings", ()))
+            options["settings"] = tuple(sorted({**dict(option[1]), **later}.items()))
+        else:
+            options.setdefault(*option)
         text = folder
     spec = NetworkSpec(text, **options)
     check_simulations(spec.simulations or 0)

@@ -23,6 +23,11 @@ class TimeControlError(DraughtsError):
     """A time control cannot be parsed, or a time is out of range."""
 
 
+def _plain(seconds: float) -> str:
+    """A number of seconds as ``TimeControl.parse`` reads it, to the microsecond."""
+    return f"{seconds:.6f}".rstrip("0").rstrip(".")
+
+
 @dataclass(frozen=True)
 class TimeControl:
     """How much time the players have.
@@ -72,8 +77,8 @@ class TimeControl:
         if self.kind == "none":
             return "-"
         if self.kind == "move":
-            return f"1/{self.base_s:g}"
-        return f"{self.base_s:g}+{self.increment_s:g}"
+            return f"1/{_plain(self.base_s)}"
+        return f"{_plain(self.base_s)}+{_plain(self.increment_s)}"
 
     @property
     def label(self) -> str:

@@ -79,8 +79,9 @@ def encode_command(
     """
     if not MIN_PIECES <= pieces <= MAX_PIECES:
         raise CodecError(f"tables have {MIN_PIECES} to {MAX_PIECES} pieces, not {pieces}")
-    if not output.parent.is_dir():
-        raise CodecError(f"{output}: there is no folder {output.parent}")
+    if output.is_dir() or not output.parent.is_dir():
+        wrong = "it is a folder: name a file" if output.is_dir() else f"there is no folder {output.parent}"
+        raise CodecError(f"{output}: {wrong}")
     make_writable_folder(output.parent)
     torch.set_num_threads(1)
     start, folder = time.monotonic(), tables_folder or default_folder()

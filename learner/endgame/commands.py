@@ -8,13 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from pydantic import TypeAdapter, ValidationError
 
 from engine.console import Console
 from engine.tablebase.dense import load_tables
 from engine.tablebase.folder import build_advice, default_folder
 from engine.tablebase.material import MAX_PIECES, MIN_PIECES, materials_between
 
-from ..checkpoint import whole_folder
+from ..checkpoint import CheckpointError, whole_folder
+from ..network import setting_name
 from ..report import check_packages, make_writable_folder
 from .calibration import DEFAULT_BUDGET, calibrate_oracle
 from .data import TRAIN, VALIDATION, EndgameSampler, Sampler, Values
@@ -23,13 +25,23 @@ from .mixture import ListSampler, MixedSampler
 from .networks import (
     CARD_FILE,
     EndgameNetwork,
+    PairConfig,
     PairNetwork,
     SelfPlayNetwork,
     new_network,
     read_card,
     save_endgame_network,
 )
-from .oracle import ORACLE_FOLDER, Oracle, check_oracle_place, open_oracle, oracle_folder, read_oracle_card, save_oracle
+from .oracle import (
+    ORACLE_FILE,
+    ORACLE_FOLDER,
+    Oracle,
+    check_oracle_place,
+    open_oracle,
+    oracle_folder,
+    read_oracle_card,
+    save_oracle,
+)
 from .progress import OracleProgress
 from .reached import reached_sampler
 from .training import CurvePoint, EndgameTrainer
@@ -47,7 +59,8 @@ _CURVE_POSITIONS = 20_000
 CURVE, CURVES = "learning_curve", "learning_curves"
 """Names among the figures of a network's card, and of an oracle's: there by the pieces that the member is for."""
 MOST_POINTS = 24  # points of a curve on an oracle's card: some two kilobytes
-Curve = list[dict[str, Any]]
+Curve = list[dict[str, float | None]]
+_CURVES = TypeAdapter(dict[str, Curve])
 
 
 class OracleCommandError(ValueError):
@@ -192,12 +205,22 @@ def curves_in(folder: Path | str) -> Mapping[str, Curve]:
     """
     place = oracle_folder(folder)
     if place is not None:
-        return read_oracle_card(place).figures.get(CURVES) or {}  # type: ignore[return-value]
+        return _checked(place / ORACLE_FILE, read_oracle_card(place).figures.get(CURVES) or {})
     if not (whole_folder(Path(folder)) / CARD_FILE).exists():
         return {}
     card = read_card(folder)
     curve: Any = card.figures.get(CURVE)
-    return {f"{card.pieces[0]}-{card.pieces[1]}": thinned(curve)} if curve else {}
+    name = f"{card.pieces[0]}-{card.pieces[1]}"
+    return _checked(Path(folder) / CARD_FILE, {name: thinned(curve)} if curve else {})
+
+
+def _checked(path: Path, curves: object) -> Mapping[str, Curve]:
+    try:
+        return _CURVES.validate_python(curves)
+    except ValidationError as error:
+        raise CheckpointError(
+            f"{path}: the learning curves are damaged: {setting_name(error.errors()[0]['loc'])}"
+        ) from error
 
 
 def _network_to_train(beginning: Beginning, pieces: int) -> EndgameNetwork:
@@ -209,7 +232,8 @@ def _network_to_train(beginning: Beginning, pieces: int) -> EndgameNetwork:
             raise OracleCommandError("only a self-play network that --net names has a body to train on or to freeze")
         if width is not None and kind not in (None, "pair"):
             raise OracleCommandError(f"--width is a pair network's: leave it out for a {kind} network")
-        return new_network(kind or "pair", None if width is None else sizes_of(width, pieces).model_dump())
+        sizes = sizes_of(width or PairConfig().width, pieces).model_dump() if kind in (None, "pair") else None
+        return new_network(kind or "pair", sizes)
     if kind is not None:
         raise OracleCommandError("give a kind of network or a network to train on, not both")
     members = open_oracle(net).members

@@ -82,7 +82,7 @@ def probe_command(
                 yield {"line": number, "error": str(error)}
             else:
                 yield answer(board)
-    _print_doubt(oracle, asked, console)
+    _print_doubt(asked, console)
     if oracle.trees is not None and any(source.startswith(f"{SEARCHES[TREE]},") for source in sources):
         console.print(_doubt_of_trees(oracle.trees))
     if bad:
@@ -133,7 +133,7 @@ def _shown(answer: dict[str, Any], console: Console) -> dict[str, Any]:
     return answer
 
 
-def _print_doubt(oracle: Oracle, asked: Collection[tuple[Member, int]], console: Console) -> None:
+def _print_doubt(asked: Collection[tuple[Member, int]], console: Console) -> None:
     """Says what confidence is worth, where it is worth less than it looks.
 
     Args:

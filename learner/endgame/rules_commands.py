@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from engine.console import Console
-from engine.knowledge.rules import OUTCOMES, RuleList, load_rules, save_rules
+from engine.knowledge.rules import OUTCOMES, RuleList, RulesError, load_rules, save_rules
 from engine.tablebase import open_tablebase
 from engine.tablebase.dense import load_tables
 from engine.tablebase.folder import SHIPPED
@@ -70,6 +70,8 @@ def rules_command(
         MissingTableError: there are no tables of distances.
         StorageError: a file cannot be written.
     """
+    if learn is not None and learn.is_dir():
+        raise RulesError(f"{learn}: it is a folder: name a file for the rules")
     for place in (out, None if learn is None else learn.absolute().parent):
         if place is not None:
             make_writable_folder(place)  # now, not after minutes

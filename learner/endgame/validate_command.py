@@ -71,6 +71,7 @@ def oracle_validate_command(
         check_packages()
         make_writable_folder(out)  # now, not after a minute
     oracle, of_games = open_oracle(net, trees), None
+    curves = curves_in(shipped_folder() if net is None else net)
     with OracleProgress(quiet) as progress, open_values(folder, pieces, progress) as tables:
         reached = None if games is None else _positions_of(games, pieces)
         if net is not None and oracle_folder(net) is None:
@@ -96,7 +97,7 @@ def oracle_validate_command(
         "evaluations per position": f"{figures['evaluations']:.2f}",
         **({} if of_games is None else _facts_of(of_games)),
     }
-    page = write_oracle_report(out, validation, curves_in(shipped_folder() if net is None else net), facts)
+    page = write_oracle_report(out, validation, curves, facts)
     Console(quiet=quiet).print(f"Report: {page}")
     return {**figures, "report": str(page)}
 

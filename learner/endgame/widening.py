@@ -12,7 +12,7 @@ from .networks import PairConfig, PairNetwork
 
 
 def sizes_of(width: int, pieces: int) -> PairConfig:
-    """The sizes of a network of this width for 2 to ``pieces`` pieces: with 64, those of a default one."""
+    """The sizes of a network of this width for 2 to ``pieces`` pieces."""
     return PairConfig(width=width, experts=width, hidden=width // 2, pieces=max(pieces, PairConfig().pieces))
 
 

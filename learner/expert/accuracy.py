@@ -74,7 +74,7 @@ def move_accuracy(network: Network, samples: ExpertSamples) -> MoveAccuracy:
 
 
 def rank_of(logits: Tensor, wanted: Tensor) -> np.ndarray:
-    """How many logits [N, K] of a row are higher than the wanted one [N] (ties count against it half): float [N]."""
+    """Number of logits [N, K] of a row above the wanted one [N], and half of the others that equal it: float [N]."""
     own = logits.gather(1, wanted[:, None])
     higher, equal = (logits > own).sum(1), (logits == own).sum(1) - 1
     return (higher + equal / 2).numpy()

@@ -10,9 +10,10 @@ from rich.table import Table
 
 from engine.console import Console
 
-from ..checkpoint import CheckpointError, load_checkpoint, save_checkpoint
+from ..checkpoint import INFO_FILE, WEIGHTS_FILE, CheckpointError, load_checkpoint, naming_errors, save_checkpoint
 from ..endgame.progress import OracleProgress
 from ..network import NETWORKS, Network, make_network
+from ..report import make_writable_folder
 from .accuracy import TOPS, MoveAccuracy, move_accuracy
 from .games import ExpertGames, ExpertGamesError, read_expert_games, split_by_game
 from .pretrain import Pretraining, PretrainPoint
@@ -31,10 +32,9 @@ def pretrain_command(games: Path, out: Path, net: str, minutes: float, seed: int
     """
     if not 0 < minutes < math.inf:
         raise ExpertGamesError(f"--minutes {minutes:g}: the training needs more than none, and not for ever")
-    if out.exists() and not (out.is_dir() and ((out / "checkpoint.json").exists() or not any(out.iterdir()))):
-        raise CheckpointError(f"{out}: is in the way and no checkpoint; choose another --out")
+    _check_replaceable(out)
     torch.set_num_threads(1)
-    network = named_network(net, seed)
+    network, parent = named_network(net, seed)
     with OracleProgress(quiet) as progress:
         read = read_with_progress(games, progress)
         split = split_by_game(read, seed)
@@ -59,7 +59,8 @@ def pretrain_command(games: Path, out: Path, net: str, minutes: float, seed: int
             figures |= {"validation": validation.to_json(), "test": test.to_json(), "test_with_seen": both.to_json()}
         except KeyboardInterrupt:
             interrupted = True
-    save_checkpoint(out, learnt, {"games": figures["games"], "samples": figures["positions"], **figures})
+    kept = {"games": figures["games"], "samples": figures["positions"], **figures}
+    save_checkpoint(out, learnt, kept, parent)
     if interrupted:
         raise KeyboardInterrupt(f"what was learnt until then is in {shlex.quote(str(out))}")
     if not quiet:
@@ -68,17 +69,29 @@ def pretrain_command(games: Path, out: Path, net: str, minutes: float, seed: int
     return {"checkpoint": str(out), **figures}
 
 
-def named_network(net: str, seed: int) -> Network:
-    """A new network of that size, or one to begin with.
+def _check_replaceable(out: Path) -> None:
+    """Raises ``CheckpointError`` or ``StorageError`` if no checkpoint can be written there, or files would be lost."""
+    with naming_errors(out):
+        there = {path.name for path in out.iterdir()} if out.exists() else set()
+    if there and INFO_FILE not in there:
+        raise CheckpointError(f"{out}: is in the way and no checkpoint; choose another --out")
+    if others := sorted(there - {INFO_FILE, WEIGHTS_FILE}):
+        raise CheckpointError(f"{out}: {others[0]} would be lost with the checkpoint there; choose another --out")
+    make_writable_folder(out.absolute().parent)
+
+
+def named_network(net: str, seed: int) -> tuple[Network, str | None]:
+    """A new network of that size, or one to begin with; and the digest of the latter's checkpoint.
 
     Raises ``ExpertGamesError`` if it is neither, ``CheckpointError`` if a checkpoint cannot be read.
     """
     if net in NETWORKS:
         torch.manual_seed(seed)
-        return make_network(NETWORKS[net])
+        return make_network(NETWORKS[net]), None
     if not Path(net).is_dir():
         raise ExpertGamesError(f"--net {net}: choose one of {', '.join(NETWORKS)}, or the folder of a checkpoint")
-    return load_checkpoint(net).network
+    begun = load_checkpoint(net)
+    return begun.network, begun.info.digest
 
 
 def read_with_progress(games: Path, progress: OracleProgress) -> ExpertGames:

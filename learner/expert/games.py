@@ -147,11 +147,13 @@ def split_by_game(games: ExpertGames, seed: int) -> Split:
     parts = np.array([_part(key, seed) for key in games.keys], np.int8)[games.samples.games]
     train, validation, test = (games.samples.take(parts == part) for part in (TRAIN, VALIDATION, TEST))
     train = train.take(~held_out(train.positions))
-    if not len(train.moves) or not len(test.moves):
-        raise ExpertGamesError(f"{len(games.keys)} games are too few to split into games to learn from and to test on")
     known = _position_keys(games.samples.take(parts != TEST))
     seen = np.isin(_position_keys(test), known)
-    return Split(train, validation, test.take(~seen), test.take(seen))
+    split = Split(train, validation, test.take(~seen), test.take(seen))
+    if not all(len(part.moves) for part in (split.train, split.validation, split.test)):
+        few = f"{len(games.keys)} games are too few to split into games to learn from, to validate and to test on"
+        raise ExpertGamesError(f"{few}; give more games, or another --seed")
+    return split
 
 
 def _result(game: PdnGame, turn: Color) -> int:

@@ -78,10 +78,10 @@ class NetworkEvaluator(ABC):
             ValueError: positions of another type or shape.
         """
         n = len(positions)
-        self.asked += n
         if positions.dtype != np.uint32 or positions.shape != (n, 4):
             raise ValueError(f"positions are {positions.dtype} {list(positions.shape)}, not uint32 [N, 4]")
         with self._lock:
+            self.asked += n
             return self._evaluate_all(positions)
 
     def _evaluate_all(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

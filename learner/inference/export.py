@@ -16,6 +16,7 @@ import torch
 
 from engine.encoding import NUM_PLANES, encode_planes
 from engine.files import atomic_write
+from engine.game import ENGLISH, GAME
 
 from ..network_base import COLUMNS, ROWS, Network
 from .calibration import random_positions
@@ -50,9 +51,11 @@ def export_onnx(network: Network, path: str | os.PathLike[str], metadata: Mappin
         metadata: entries of the file's metadata, beside the network's configuration.
 
     Raises:
-        BackendError: onnx or onnxscript is not installed.
+        BackendError: onnx or onnxscript is not installed, or the network plays another game than English draughts.
         StorageError: the file cannot be written.
     """
+    if GAME != ENGLISH:
+        raise BackendError(f"networks of {GAME} draughts cannot be exported: ONNX files describe English moves")
     model = _onnx_model(network.folded().cpu().float())
     model.doc_string = "English draughts. " + " ".join(f"{name}: {text}." for name, text in INTERFACE.items())
     for value in (*model.graph.input, *model.graph.output):
