@@ -119,7 +119,7 @@ class GameController:
         """Follows the session, takes results, makes requests; ``ready``: whether no animation runs."""
         self._synchronise()
         flagged = self.clock.flagged()
-        if flagged is not None and not self.session.is_over and self.session.at_end:
+        if flagged is not None and not self.session.finished and self.session.at_end:
             self.session.flag(flagged)
             self.clock.stop()
             self._drop_request()

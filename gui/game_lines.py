@@ -85,6 +85,12 @@ class GameLines:
         self._branches = choices[(choices.index(self._until(ply)) + 1) % len(choices)]
         return True
 
+    def promote(self) -> None:
+        """Makes the line shown the main line; what was played there before becomes variations."""
+        moves, self._branches = [node.move for node in self.nodes()], []
+        for ply, move in enumerate(moves):
+            self.play(ply, move, keep=False)
+
     def remove(self) -> None:
         """Removes the variation shown and shows the line that it belongs to."""
         ply, variation = self._branches.pop()

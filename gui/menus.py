@@ -9,13 +9,17 @@ import pygame_menu
 import pygame_menu.font
 import pygame_menu.sound
 from pygame_menu.font import FONT_OPEN_SANS
+from pygame_menu.widgets.selection import arrow_selection
+from pygame_menu.widgets.widget import textinput
 
 from engine.errors import DraughtsError
 
 from .help import Action, action_for
 from .messages import without_fen
+from .pdn_files import clean
 from .preferences import Preferences
 from .views.board_view import BoardView, Motion, picture_of
+from .views.clipboard import get_text, put_text
 from .views.geometry import Rect
 from .views.scene import Scene, key_of
 from .views.theme import Theme, mix
@@ -23,10 +27,17 @@ from .views.theme import Theme, mix
 if TYPE_CHECKING:
     from .app import App
 
+textinput.clipboard_copy, textinput.clipboard_paste = put_text, get_text  # type: ignore[assignment]
 pygame_menu.sound.SOUND_INITIALIZED[0] = True  # menus have no sounds, so pygame-menu need not open the audio device
 FAULTS = (DraughtsError, OSError)  # errors that a menu shows: bad input, files
 ON_OFF = (("off", False), ("on", True))  # items of a selector
+_LEAST_WIDTH, _LEAST_HEIGHT = 120, 60  # pixels of a menu; a smaller window shows a part of it
 _MOUSE = (pygame.MOUSEMOTION, pygame.MOUSEBUTTONDOWN, pygame.MOUSEBUTTONUP, pygame.MOUSEWHEEL)
+
+
+def _letters(unit: int) -> int:
+    """Size of the letters of widgets."""
+    return round(1.15 * unit)
 
 
 def menu_theme(theme: Theme, unit: int) -> pygame_menu.Theme:
@@ -35,7 +46,7 @@ def menu_theme(theme: Theme, unit: int) -> pygame_menu.Theme:
         background_color=(0, 0, 0, 0),
         title=False,
         widget_font=FONT_OPEN_SANS,
-        widget_font_size=round(1.15 * unit),
+        widget_font_size=_letters(unit),
         widget_font_color=theme.text,
         widget_font_antialias=True,
         widget_alignment=pygame_menu.locals.ALIGN_LEFT,
@@ -57,6 +68,35 @@ def menu_theme(theme: Theme, unit: int) -> pygame_menu.Theme:
     look.widget_background_inflate_to_selection = True
     look.focus_background_color = (0, 0, 0, 90)
     return look
+
+
+class _Clock:
+    """A clock of pygame that does not wait."""
+
+    def __init__(self) -> None:
+        self._clock = pygame.time.Clock()
+
+    def tick(self, _rate: float = 0) -> int:
+        return self._clock.tick()
+
+    def get_time(self) -> int:
+        return self._clock.get_time()
+
+
+_CLOCK = _Clock()
+# Those of pygame-menu wait a sixtieth of a second whenever a menu is drawn, and at each event of a text field.
+arrow_selection.SELECTOR_CLOCK = _CLOCK  # type: ignore[assignment]
+textinput.TextInput._clock = property(lambda _: _CLOCK, lambda _, clock: None)  # type: ignore[assignment]
+
+
+def _text_of(widget: Any) -> Any:
+    return widget.get_value() if isinstance(widget, pygame_menu.widgets.TextInput) else None
+
+
+def _call_left(widget: Any) -> None:
+    left = widget.get_attribute("left") if isinstance(widget, pygame_menu.widgets.TextInput) else None
+    if left is not None:
+        left()
 
 
 def forget_fonts() -> None:
@@ -89,7 +129,7 @@ class MenuScene(Scene):
         """Called once per frame while the menu is shown."""
 
     def say(self, text: str, alarm: bool = False) -> None:
-        self._foot, self._stale = (without_fen(text), alarm), True
+        self._foot, self._stale = (clean(without_fen(text)), alarm), True
 
     def attempt(self, action: Callable[[], object]) -> bool:
         """Calls ``action``; returns False and shows the error if it fails."""
@@ -115,7 +155,7 @@ class MenuScene(Scene):
 
     def button(self, title: str, action: Callable[[], object], meaning: str = "") -> None:
         """Adds a button; the foot of the menu shows ``meaning`` while it is selected."""
-        self.menu.add.button(title, action).set_attribute("meaning", meaning)
+        self.menu.add.button(clean(title), action).set_attribute("meaning", clean(meaning))
 
     def opener(self, page: Callable[..., Scene], **details: Any) -> Callable[[], None]:
         """A function that opens another page, made with ``details``."""
@@ -140,11 +180,27 @@ class MenuScene(Scene):
     def prefer(self, field: str, value: object) -> None:
         setattr(self.app.preferences, field, value)
 
-    def text_input(self, title: str, value: str, most: int, meaning: str, **options: Any) -> Any:
-        """Adds a field for a text of at most ``most`` characters; ``options`` are pygame-menu's."""
+    def text_input(
+        self, title: str, value: str, most: int, meaning: str, left: Callable[[], object] | None = None, **options: Any
+    ) -> Any:
+        """Adds a field for a text of at most ``most`` characters.
+
+        Args:
+            left: called when another widget is selected or the page is left.
+            options: pygame-menu's.
+        """
+        text, size = self.style.text, _letters(self.style.unit)
+        room = self.menu.get_width() - text.width(f"{title}: ", size) - 4 * self.style.unit
         # Its own repetition of held keys counts the time between frames, so that letters typed slowly came twice.
-        widget = self.menu.add.text_input(f"{title}: ", default=value, maxchar=most, repeat_keys=False, **options)
-        return widget.set_attribute("meaning", meaning)
+        widget = self.menu.add.text_input(
+            f"{title}: ",
+            default=clean(value),
+            maxchar=most,
+            maxwidth=max(8, room // text.width("O", size)),  # letters of this width; a longer text scrolls
+            repeat_keys=False,
+            **options,
+        )
+        return widget.set_attribute("meaning", meaning).set_attribute("left", left)
 
     def guard(self, function: Callable[[Any], None]) -> Callable[..., None]:
         """Wraps ``function`` as a widget's ``onchange``. It ignores calls while the menu is filled, since widgets
@@ -170,14 +226,15 @@ class MenuScene(Scene):
         head, foot = round(min(5.2 * unit, window.h * 0.14)), round(3.0 * unit)
         beside = self.board and window.w > 1.25 * window.h and window.w * 42 // 100 > 22 * unit
         width = window.w * 42 // 100 if beside else window.w
-        self.area = Rect(0, head, width, max(60, window.h - head - foot))
+        self.area = Rect(0, head, width, max(_LEAST_HEIGHT, window.h - head - foot))
         margin = round(1.6 * unit)
         self.menu = pygame_menu.Menu(
             "",
-            max(120, self.area.w - 2 * margin),
+            max(_LEAST_WIDTH, self.area.w - 2 * margin),
             self.area.h,
             theme=menu_theme(self.style.theme, unit),
             position=(margin, head, False),
+            screen_dimension=(max(_LEAST_WIDTH, window.w), max(_LEAST_HEIGHT, window.h)),  # pygame-menu fits into it
             center_content=False,
             joystick_enabled=False,
             keyboard_ignore_nonphysical=False,  # a key counts even if it is released before its event is handled
@@ -209,18 +266,23 @@ class MenuScene(Scene):
         if event.type == pygame.KEYDOWN:
             key = key_of(event)
             if key == "escape":
+                _call_left(self.menu.get_selected_widget())
                 self.leave()
                 return
             if len(key) > 1 and action_for(self.name, key) is not None:
                 super().handle(event)
                 return
         before = self.menu.get_selected_widget()
+        text = _text_of(before)
         self._updating = True
         self._stale |= bool(self.menu.update([event])) or event.type in _MOUSE
         self._updating = False
         selected = self.menu.get_selected_widget()
+        if selected is before and _text_of(before) != text:
+            before.change()  # pygame-menu does not, where a selection is removed or a change is taken back
         if selected is not before:
             self._foot = ("", False)
+            _call_left(before)
             if event.type == pygame.MOUSEBUTTONDOWN and isinstance(selected, pygame_menu.widgets.RangeSlider):
                 selected.update([event])  # the click that selects the slider also moves it
 

@@ -54,10 +54,10 @@ def message_of(game: "GameController") -> Message:
     turn = session.board.turn
     if game.agent_to_move:
         return Message("Paused", detail="Move now goes on") if game.paused else _thinking(game, turn)
-    if game.browsing:
-        return Message(f"{turn} to move", detail=_about_position(game))
     if game.thinking == "hint":
         return _GETTING_READY if _getting_ready(game) else Message("Looking for a hint", "busy")
+    if game.browsing:
+        return Message(f"{turn} to move", detail=_about_position(game))
     if game.paused and game.clock.running is not None and game.clock.control.kind != "none":
         return Message("The clocks stand", detail=f"{keys_of(Action.PAUSE)} lets them run on")
     text = f"{turn} to move" if len(game.humans) != 1 else "Your move"

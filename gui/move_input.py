@@ -124,7 +124,7 @@ class MoveInput:
 
     def hover(self, square: int | None) -> None:
         """The pointer moves without a button held."""
-        self.hovered = square
+        self.hovered, self._pressed, self.dragging = square, None, False
         nexts = (legal.move.path[1] for legal in self._legal if legal.move.start == square and not self.path)
         self.hover_targets = frozenset(nexts)
 

@@ -4,12 +4,15 @@ import re
 from collections.abc import Iterable
 from io import StringIO
 from itertools import chain, islice, repeat
+from pathlib import Path
 
 from engine.errors import PdnError
 from engine.fen import Color
+from engine.files import StorageError
 from engine.pdn import OLD_RESULTS, PdnGame, PdnNode, read_game
 from engine.pdn_tokens import Token, split_games, tokenize
 
+_SHOWN = 60  # characters of a path that a message repeats
 _COMMAND = re.compile(r"\[%[^\]]*\]")
 _CLOCK = re.compile(r"\[%clk [^\]]*\]\s*")
 
@@ -20,8 +23,35 @@ def one_line(text: str) -> str:
 
 
 def clean(text: str) -> str:
-    """The text without a byte order mark; characters that UTF-8 cannot encode become question marks."""
-    return text.removeprefix("\ufeff").encode("utf-8", "replace").decode("utf-8")
+    """The text without a byte order mark and null characters, which no font can draw; characters that UTF-8 cannot
+    encode become question marks."""
+    return text.removeprefix("\ufeff").replace("\0", "").encode("utf-8", "replace").decode("utf-8")
+
+
+def typed_path(text: str, folder: Path) -> Path:
+    """The absolute path that a person has typed; a relative one begins in ``folder``.
+
+    Raises:
+        StorageError: it has no name, or it cannot be looked for: it is too long, forbidden, or of an unknown user.
+    """
+    words = text.strip()
+    try:
+        path = (folder / Path(words).expanduser()).absolute()
+        path.exists()
+    except (OSError, RuntimeError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise StorageError(getattr(error, "errno", None), f"{words[:_SHOWN]}: {why}") from error
+    if not words or not path.name:
+        raise StorageError(None, "type the name of a file or folder")
+    return path
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a path is a folder; false if nobody can tell."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
 
 
 def fen_of(text: str) -> str:

@@ -62,6 +62,11 @@ class Ending(NamedTuple):
 AGREED = Ending(None, "agreed", RESULTS[None])
 
 
+def _check_start(board: Board) -> None:
+    if reasons := why_no_game(board):
+        raise FenError(f"no game can begin at this position: {' and '.join(reasons)}")
+
+
 class GameSession:
     """The current game, with a cursor at any of its positions.
 
@@ -186,6 +191,7 @@ class GameSession:
         mover, ply, at_end = self.board.turn, self.ply, self.at_end
         after = self.board.copy()
         after.push(move)
+        self._play_on()
         self._lines.play(ply, after.peek(), self._ending is not None)
         if not at_end:
             self.draw_offer = None
@@ -300,6 +306,7 @@ class GameSession:
     def offer_draw(self, color: Color) -> None:
         """Offers a draw, or accepts the other side's offer; raises ``SessionError`` as ``resign`` does."""
         self._check_going_on()
+        self._play_on()
         if self.draw_offer is color.other:
             self.answer_draw(True)
         elif self.draw_offer is None:
@@ -337,8 +344,13 @@ class GameSession:
         return format_game(self.to_game())
 
     def load_game(self, game: PdnGame) -> None:
-        """Loads a game, with the cursor at its end; raises ``DraughtsError`` if a move is illegal."""
+        """Loads a game, with the cursor at its end.
+
+        Raises:
+            DraughtsError: a move is illegal, or no game can begin at the start position.
+        """
         board, texts = Board(game.start_fen), []
+        _check_start(board)
         for node in game.moves:
             texts.append(board.pdn(node.move))
             board.push(node.move)
@@ -360,8 +372,7 @@ class GameSession:
     def load_fen(self, text: str) -> None:
         """Starts a game from a position; if no game can begin there, raises ``FenError`` and keeps the current game."""
         fen = fen_of(text)
-        if reasons := why_no_game(Board(fen)):
-            raise FenError(f"no game can begin at this position: {' and '.join(reasons)}")
+        _check_start(Board(fen))
         self.new_game(fen)
 
     def paste(self, text: str) -> str:
@@ -396,8 +407,15 @@ class GameSession:
         if not self.at_end:
             raise SessionError("this is an earlier position: go to the last move first")
 
+    def _play_on(self) -> None:
+        """In a running game, makes the line shown the main line: where moves are made, there is the game."""
+        if self._ending is None and not self.on_main_line:
+            self._lines.promote()
+            self.version += 1
+
     def _end(self, ending: Ending) -> None:
         self._check_going_on()
+        self._play_on()
         self.ending = ending
         self.draw_offer = None
         self.version += 1

@@ -84,6 +84,20 @@ def test_looking_back_leaves_the_clocks_alone_and_taking_back_sets_them(game: Ga
     assert game.left() == (292, 300)  # as noted after the first move
 
 
+def test_after_a_loss_on_time_variations_are_played(game: Game) -> None:
+    controller = game.start(*Color, clock="1/5")
+    game.move("11-15", seconds=1)
+    game.now += 6
+    controller.tick()
+    assert controller.session.finished
+    controller.go_to(0)
+    for text in ("12-16", "22-18", "16-20"):
+        game.move(text, seconds=9)
+        controller.tick()
+    assert controller.session.texts == ["12-16", "22-18", "16-20"]
+    assert controller.session.ending is None
+
+
 def test_a_move_in_an_earlier_position_sets_the_clocks_back(game: Game) -> None:
     controller = game.start(*Color, clock="300+2")
     game.move("11-15", seconds=10)

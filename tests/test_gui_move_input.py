@@ -75,6 +75,16 @@ def test_a_second_click_deselects() -> None:
     assert moves.message == ""
 
 
+def test_a_drag_ends_where_the_button_is_seen_released() -> None:
+    moves = entry()
+    moves.press(11)
+    moves.drag(15)
+    assert moves.dragging
+    moves.hover(15)  # the release went to another page
+    assert not moves.dragging
+    assert moves.release(15) is None
+
+
 def test_drag() -> None:
     moves = entry()
     moves.press(11)

@@ -264,6 +264,20 @@ def test_a_puzzle_is_solved_with_the_mouse_and_counts(app: App) -> None:
     assert scene.record.streak == 1  # it counts once
 
 
+def test_enter_presses_the_chosen_button_even_after_arrow_keys(app: App) -> None:
+    app.go.open("puzzles")
+    scene = app.go.scene
+    assert isinstance(scene, PuzzleScene)
+    app.frame()
+    for name in ("left", "tab", "return"):
+        code = pygame.key.key_code(name)
+        scene.handle(pygame.event.Event(pygame.KEYDOWN, key=code, mod=0, unicode="", scancode=0))
+        app.frame()
+    assert scene.entry.message == ""
+    assert scene.entry.cursor is not None
+    assert scene.exercise is None or scene.exercise.status != "asked" or scene.picture().marked
+
+
 def test_hints_and_themes_by_button(app: App) -> None:
     app.go.open("puzzles")
     scene = app.go.scene

@@ -335,6 +335,33 @@ def test_a_move_in_the_past_of_a_game_that_is_over_makes_a_variation() -> None:
     assert not again.turn_to_variation()
 
 
+def test_a_running_game_is_the_line_that_is_played_on() -> None:
+    session = session_of("11-15", "22-18", "15x22")
+    session.go_to(1)
+    session.push(session.board.parse_pdn("23-19"))  # the game now; the old moves are a variation
+    session.go_to(2)
+    assert session.turn_to_variation()
+    session.go_to(3)
+    assert not session.on_main_line
+    session.push(session.board.parse_pdn("25x18"))
+    assert session.on_main_line
+    assert session.texts == ["11-15", "22-18", "15x22", "25x18"]
+    session.go_to(2)
+    assert session.turn_to_variation()
+    assert (session.texts, session.on_main_line) == (["11-15", "23-19"], False)
+    session.resign(Color.BLACK)
+    assert (session.finished, session.on_main_line) == (True, True)
+    assert '[Result "0-1"]' in session.pdn()
+    assert "1. 11-15 23-19 (1... 22-18 2. 15x22 25x18) 0-1" in session.pdn().replace("\n", " ")
+
+
+def test_a_file_with_a_start_without_pieces_is_refused() -> None:
+    session = session_of("11-15")
+    with pytest.raises(FenError, match="no game can begin"):
+        session.load_pdn('[SetUp "1"]\n[FEN "B:WK1:B"]\n[Result "*"]\n\n*\n')
+    assert session.texts == ["11-15"]
+
+
 def test_a_variation_may_end_the_game_by_the_rules() -> None:
     session = session_of("1-6", fen="B:WK32:BK1")
     session.resign(Color.WHITE)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..annotator import SECONDS, USUAL_SECONDS, Annotator, progress_text
 from ..file_analysis import annotated_path, seconds_of
 from ..menus import MenuScene
+from ..pdn_files import clean, typed_path
 from .library_pages import LibraryPage
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ class AnalysisPage(MenuScene):
         running = app.annotator
         self._games = running.games if running is not None and running.at_work else games
         self._out = running.out if running is not None and running.games == self._games else annotated_path(games)
+        self._typed: str | None = None  # path of the annotated games, unless it is as proposed
         self._seconds = seconds_of(self._out) or USUAL_SECONDS
         self._at_work = self._here() is not None and app.annotator is not None and app.annotator.at_work
 
@@ -34,7 +36,7 @@ class AnalysisPage(MenuScene):
     def fill(self) -> None:
         here = self._here()
         if here is not None and here.at_work:
-            self.menu.add.label(self._games.name)
+            self.menu.add.label(clean(self._games.name))
             self.button("Stop", here.stop, "Judged games are kept; a new start continues after them")
         else:
             if self._out.exists():
@@ -54,9 +56,14 @@ class AnalysisPage(MenuScene):
         self._seconds = seconds
 
     def _name(self, text: str) -> None:
-        self._out = Path(text.strip()).expanduser()
+        self._typed = text
 
     def _start(self) -> None:
+        self.attempt(self._begin)
+
+    def _begin(self) -> None:
+        if self._typed is not None:
+            self._out = typed_path(self._typed, self._games.parent)
         self.app.annotator = Annotator(self.app.opponents, self._games, self._out, self._seconds)
         self.app.annotator.begin()
         self.say("Reading the games")

@@ -8,6 +8,7 @@ import pygame
 import pyperclip  # type: ignore[import-untyped]
 
 _PICTURE = "image/png"
+_TEXTS = (pygame.SCRAP_TEXT, "text/plain;charset=utf-8")  # names of the kind in versions and systems of pygame
 _TOOLS = (("wl-copy", "--type", _PICTURE), ("xclip", "-selection", "clipboard", "-t", _PICTURE))
 _PATIENCE_S = 2.0
 
@@ -24,13 +25,18 @@ def put_picture(png: bytes) -> bool:
     return False
 
 
+def _begin() -> None:
+    if not pygame.scrap.get_init():
+        pygame.scrap.init()
+
+
 def put_text(text: str) -> bool:
     """Copies a text; returns False if there is no clipboard."""
-    with contextlib.suppress(pygame.error):
-        if not pygame.scrap.get_init():
-            pygame.scrap.init()
-        pygame.scrap.put(pygame.SCRAP_TEXT, text.encode())
-        return True
+    for kind in _TEXTS:
+        with contextlib.suppress(pygame.error):
+            _begin()
+            pygame.scrap.put(kind, text.encode())
+            return True
     with contextlib.suppress(pyperclip.PyperclipException):
         pyperclip.copy(text)
         return True
@@ -39,12 +45,11 @@ def put_text(text: str) -> bool:
 
 def get_text() -> str:
     """The text in the clipboard, "" if there is none."""
-    with contextlib.suppress(pygame.error):
-        if not pygame.scrap.get_init():
-            pygame.scrap.init()
-        data = pygame.scrap.get(pygame.SCRAP_TEXT)
-        if data:
-            return data.decode("utf-8", "replace").replace("\0", "")
+    for kind in _TEXTS:
+        with contextlib.suppress(pygame.error):
+            _begin()
+            if data := pygame.scrap.get(kind):
+                return data.decode("utf-8", "replace").replace("\0", "")
     with contextlib.suppress(pyperclip.PyperclipException):
         return pyperclip.paste()
     return ""

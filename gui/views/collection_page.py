@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..game_index import sources_in
+from ..pdn_files import is_folder
 from .file_pages import LoadPage
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class CollectionPage(LoadPage):
     def _open(self, path: Path) -> None:
         if not path.exists():
             self.say(f"there is no {path}", alarm=True)
-        elif path.is_dir() and not sources_in(path):
+        elif is_folder(path) and not sources_in(path):
             self.say(f"{path} has no PDN files; crownhead games writes those of a run", alarm=True)
         else:
             self._choose(str(path.resolve()))

@@ -77,7 +77,9 @@ class ExerciseScene(EntryScene):
         if exercise is None:
             self.entry.set_board(Board(), ())
         else:
-            self.entry.set_board(exercise.board, (exercise.color,) if exercise.status == "asked" else ())
+            asked = exercise.status == "asked"
+            closed = "" if asked else "it is not asked any more: take back, or go on"
+            self.entry.set_board(exercise.board, (exercise.color,) if asked else (), closed)
 
     def make(self, move: Move, dropped: bool = False) -> None:
         """Makes the solver's move."""
@@ -222,7 +224,7 @@ class ExerciseScene(EntryScene):
             self._fresh_board()
 
     def act(self, action: Action, event: pygame.event.Event) -> bool:
-        typed = bool(self.entry.typed or self.entry.cursor)
+        typed = bool(self.entry.typed or (self.entry.cursor and self.focus is None))
         if action is Action.TYPE:
             self.entry.type_text(event.unicode)
         elif action in DIRECTIONS:

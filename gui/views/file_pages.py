@@ -12,7 +12,7 @@ from ..game_library import GameLibrary
 from ..help import Action
 from ..menus import ON_OFF, MenuScene
 from ..messages import without_fen
-from ..pdn_files import PdnGames
+from ..pdn_files import PdnGames, clean, is_folder, typed_path
 from ..preferences import Preferences
 from ..seats import take_up
 from .analysis_page import AnalysisPage
@@ -92,7 +92,7 @@ class KeptPage(MenuScene):
             meaning = without_fen(game.error) or str(game.path)
             self.button(f"{when}   {game.title}", partial(self._resume, game.path), meaning)
         if not games:
-            self.menu.add.label(f"none yet; they will be saved in {self.app.autosave.folder}")
+            self.menu.add.label(clean(f"none yet; they will be saved in {self.app.autosave.folder}"))
         self.button("Back", self.leave)
 
     def _resume(self, path: Path) -> None:
@@ -105,6 +105,12 @@ def last_folder(app: "App") -> Path:
     return Path(app.preferences.last_folder) if app.preferences.last_folder else Path.home()
 
 
+def remember_folder(app: "App", folder: Path) -> None:
+    """Keeps a folder for ``last_folder``, unless its name cannot be stored as text."""
+    if clean(str(folder)) == str(folder):
+        app.preferences.last_folder = str(folder)
+
+
 class LoadPage(MenuScene):
     """Loads a game: lists folders and PDN files; a path can also be typed."""
 
@@ -113,39 +119,43 @@ class LoadPage(MenuScene):
     def __init__(self, app: "App") -> None:
         super().__init__(app)
         last = last_folder(app)
-        self.folder = last if last.is_dir() else Path.home()
+        self.folder = last if is_folder(last) else Path.home()
         self._library: GameLibrary | None = None  # while the number of games is unknown
 
     def fill(self) -> None:
         self.text_input("Path", str(self.folder), 500, "Type a file or a folder; Enter opens it", onreturn=self._typed)
         self.button("..", lambda: self._enter(self.folder.parent), "The folder above")
         entries = self._entries()
-        if sum(path.suffix.lower() == ".pdn" for path in entries) > 1:
+        if sum(path.suffix.lower() == ".pdn" for path, _ in entries) > 1:
             self.button("All games in this folder", lambda: self._open(self.folder), "As one collection of games")
-        for path in entries:
-            if path.is_dir():
+        for path, is_dir in entries:
+            if is_dir:
                 self.button(f"{path.name}/", partial(self._enter, path))
             else:
                 self.button(path.name, partial(self._open, path))
         self.button("Back", self.leave)
 
-    def _entries(self) -> list[Path]:
+    def _entries(self) -> list[tuple[Path, bool]]:
+        """Folders and files of games in the folder, folders first; with whether each is a folder."""
         try:
-            entries = [path for path in self.folder.iterdir() if not path.name.startswith(".")]
+            paths = [path for path in self.folder.iterdir() if not path.name.startswith(".")]
         except OSError as error:
             self.say(f"cannot read {self.folder}: {error.strerror or error}", alarm=True)
             return []
-        shown = [path for path in entries if path.is_dir() or path.suffix.lower() in (".pdn", ".txt")]
-        return sorted(shown, key=lambda path: (not path.is_dir(), path.name.lower()))[:_LISTED_FILES]
+        entries = [(path, is_folder(path)) for path in paths]
+        shown = [(path, is_dir) for path, is_dir in entries if is_dir or path.suffix.lower() in (".pdn", ".txt")]
+        return sorted(shown, key=lambda entry: (not entry[1], entry[0].name.lower()))[:_LISTED_FILES]
 
     def _enter(self, folder: Path) -> None:
         self.folder = folder
-        self.app.preferences.last_folder = str(folder)
+        remember_folder(self.app, folder)
         self.rebuild()
 
     def _typed(self, text: str) -> None:
-        path = Path(text.strip()).expanduser()
-        if path.is_dir():
+        self.attempt(lambda: self._go(typed_path(text, self.folder)))
+
+    def _go(self, path: Path) -> None:
+        if is_folder(path):
             self._enter(path)
         else:
             self._open(path)
@@ -196,13 +206,15 @@ class SavePage(MenuScene):
         self.button("Back", self.leave)
 
     def _save(self, text: str) -> None:
-        path = Path(text.strip()).expanduser()
+        if self.attempt(lambda: self._write(typed_path(text, last_folder(self.app)))):
+            self.app.go.to_game()
+
+    def _write(self, path: Path) -> None:
         if path.suffix == "":
             path = path.with_suffix(".pdn")
-        if self.attempt(lambda: self.app.controller.session.save_file(path)):
-            self.app.preferences.last_folder = str(path.parent)
-            self.app.controller.say(f"Saved as {path.name}")
-            self.app.go.to_game()
+        self.app.controller.session.save_file(path)
+        remember_folder(self.app, path.parent)
+        self.app.controller.say(f"Saved as {path}")
 
 
 class PreferencesPage(MenuScene):

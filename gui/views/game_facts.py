@@ -50,7 +50,7 @@ def player_state(controller: GameController, color: Color) -> PlayerState:
 
 def signed(value: float | None) -> str:
     """A value in [-1, 1] as text with its sign; "" for None."""
-    return "" if value is None else f"{value:+.2f}".replace("-", "−")
+    return "" if value is None else f"{round(value, 2) + 0.0:+.2f}".replace("-", "−")
 
 
 def short_count(count: int) -> str:

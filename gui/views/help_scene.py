@@ -14,7 +14,13 @@ from .widgets import Button, Buttons, Panel, Style
 if TYPE_CHECKING:
     from ..app import App
 
-_TABS = {"game": "Board", "setup": "Set-Up", "exercise": "Exercises", "report": "Report"}  # scene → label of its button
+_TABS = {
+    "game": "Board",
+    "setup": "Set-Up",
+    "exercise": "Exercises",
+    "report": "Report",
+    "openings": "Openings",
+}  # scene → label of its button
 # (keys, text); a heading has an empty text; a row without keys continues the text of the row above
 Row = tuple[str, str]
 _BLANK: Row = ("", " ")

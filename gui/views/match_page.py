@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from ..match_series import MatchSeries
 from ..menus import MenuScene
+from ..pdn_files import typed_path
+from .file_pages import last_folder
 from .menu_pages import OpponentPage, stored_spec
 
 if TYPE_CHECKING:
@@ -49,8 +51,8 @@ class MatchPage(MenuScene):
             self._settings()
         if series is not None and series.played:
             stem = f"{time.strftime('%Y-%m-%d_%H-%M')} match.pdn"
-            default = str(Path(app.preferences.last_folder or Path.home()) / stem)
-            self.text_input("Save as PDN", default, 500, "Enter saves all games of the match", onreturn=self._save)
+            default = last_folder(app) / stem
+            self.text_input("Save as PDN", str(default), 500, "Enter saves all games of the match", onreturn=self._save)
             for row in series.rows()[-_MOST_ROWS:]:
                 self.menu.add.label(row)
         self.button("Back", self.leave)
@@ -106,6 +108,9 @@ class MatchPage(MenuScene):
         self.rebuild()
 
     def _save(self, text: str) -> None:
-        path, series = Path(text.strip()).expanduser(), self.app.series
-        if series is not None and self.attempt(lambda: series.save(path)):
-            self.say(f"Saved as {path.name}")
+        self.attempt(lambda: self._write(typed_path(text, last_folder(self.app))))
+
+    def _write(self, path: Path) -> None:
+        if self.app.series is not None:
+            self.app.series.save(path)
+            self.say(f"Saved as {path}")

@@ -2,7 +2,7 @@
 
 import random
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from engine.ballots import ballots, playable_ballots
 from engine.fen import START_FEN, Color
@@ -282,6 +282,7 @@ class SearchPage(_PageOfOpponent):
     title = "Settings of the search"
 
     def fill(self) -> None:
+        self._fields: dict[str, Any] = {}
         group = ""
         for setting in SETTINGS:
             if setting.group != group:
@@ -295,14 +296,24 @@ class SearchPage(_PageOfOpponent):
         value = setting.text(spec.search)
         idle = "" if in_use(spec, setting.name) else f"; has no effect now (needs: {setting.needs})"
         meaning = f"{setting.meaning} — {setting.range_text}; default {setting.text()}{idle}"
-        change = partial(self._change, setting)
         if setting.kind in ("bool", "choice"):
             options = ["off", "on"] if setting.kind == "bool" else list(setting.choices)
-            widget = self.selector(setting.label, [(option, option) for option in options], value, change, meaning)
+            items, change = [(option, option) for option in options], partial(self._change, setting)
+            widget = self.selector(setting.label, items, value, change, meaning)
         else:
-            widget = self.text_input(setting.label, value, 12, meaning, onchange=self.guard(change))
+            take = partial(self._take_text, setting)
+            widget = self.text_input(setting.label, value, 12, meaning, left=take, onreturn=lambda _: take())
+            self._fields[setting.name] = widget
         if idle:
             widget.update_font({"color": self.app.style.theme.dim})
+
+    def _take_text(self, setting: Setting) -> None:
+        """Takes what was typed, or puts what holds into the field again."""
+        field, opponent = self._fields[setting.name], self.opponent
+        text = field.get_value()
+        if text != setting.text(opponent.spec.search):
+            self._change(setting, text)
+        field.set_value(setting.text(opponent.spec.search))
 
     def _change(self, setting: Setting, text: str) -> None:
         opponent = self.opponent

@@ -1,0 +1,196 @@
+"""Text fields, and the files that are named in them: odd paths and names, tiny windows, settings that are refused."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+os.environ["SDL_VIDEODRIVER"] = "dummy"
+
+import pytest
+
+pytest.importorskip("pygame", reason="the window needs pygame")
+
+import pygame
+from pygame_menu.widgets import Button, TextInput
+from test_gui_scenes import frames, plan, press
+from windows import opened_app
+
+from engine.fen import Color
+from engine.files import StorageError
+from gui.app import App
+from gui.menus import MenuScene
+from gui.pdn_files import clean, typed_path
+from gui.views import clipboard
+from gui.views.analysis_page import AnalysisPage
+from gui.views.file_pages import LoadPage, SavePage, last_folder
+from gui.views.geometry import Rect
+from gui.views.menu_pages import MainPage, OpponentPage, SearchPage
+
+NULL_GAME = '[Event "a"]\n[Black "A\0a"]\n[White "B"]\n[Result "*"]\n\n1. 11-15 {so \0 so} *\n\n'
+
+
+@pytest.fixture
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
+    monkeypatch.setattr("gui.window_events.IDLE_WAIT_MS", 5)
+    folder = tmp_path / "home"
+    folder.mkdir()
+    with opened_app(folder, window_width=800, window_height=600, animation_ms=0) as app:
+        app.preferences.last_folder = str(tmp_path)
+        app.begin(plan(*Color), menu=False)
+        yield app
+
+
+def shown(app: App, page: MenuScene) -> Any:
+    app.go.show(lambda _: page)
+    frames(app)
+    return page
+
+
+def field_of(page: MenuScene, title: str) -> TextInput:
+    fields = [widget for widget in page.menu.get_widgets() if isinstance(widget, TextInput)]
+    return next(field for field in fields if field.get_title().startswith(title))
+
+
+def press_with_ctrl(app: App, name: str) -> None:
+    """Presses a key together with Ctrl, for which pygame-menu asks the keyboard."""
+    pygame.key.set_mods(pygame.KMOD_CTRL)
+    press(app, name, ctrl=True)
+    pygame.key.set_mods(pygame.KMOD_NONE)
+
+
+def test_what_is_typed_begins_in_the_folder(tmp_path: Path) -> None:
+    assert typed_path(" a/b.pdn ", tmp_path) == tmp_path / "a" / "b.pdn"
+    assert typed_path("/x/y", tmp_path) == Path("/x/y")
+    assert typed_path("~/y", tmp_path) == Path.home() / "y"
+    for text in ("", "  ", "/", "~nobody-of-this-name/x", "x" * 300):
+        with pytest.raises(StorageError) as caught:
+            typed_path(text, tmp_path)
+        assert str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "~nobody-of-this-name/x", "x" * 300, "/"])
+def test_odd_paths_are_told_and_the_window_lives(app: App, tmp_path: Path, text: str) -> None:
+    page = shown(app, SavePage(app))
+    page._save(text)
+    assert page._foot[1]
+    frames(app)
+    page = shown(app, LoadPage(app))
+    if text != "/":  # a folder that can be listed
+        page._typed(text)
+        assert page._foot[1]
+    frames(app)
+    page = shown(app, AnalysisPage(app, tmp_path / "games.pdn"))
+    page._name(text)
+    frames(app)
+    page._start()
+    assert page._foot[1]
+    assert app.annotator is None
+
+
+def test_a_bare_name_is_saved_where_the_last_game_was(app: App, tmp_path: Path) -> None:
+    shown(app, SavePage(app))._save("mine")
+    assert (tmp_path / "mine.pdn").exists()
+    assert last_folder(app) == tmp_path
+    assert str(tmp_path) in app.controller.message().text
+
+
+def test_names_that_are_no_text_are_listed(app: App, tmp_path: Path) -> None:
+    odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/odd\xe9"))
+    try:
+        odd.mkdir()
+    except OSError:
+        pytest.skip("this file system knows no such names")
+    Path(os.fsdecode(os.fsencode(odd) + b"/l\xe9.pdn")).write_text(NULL_GAME)
+    page = shown(app, LoadPage(app))
+    page._enter(odd)
+    frames(app)
+    assert any("l?.pdn" in widget.get_title() for widget in page.menu.get_widgets())
+    assert last_folder(app) == tmp_path
+
+
+def test_null_characters_of_a_file_are_left_out(app: App, tmp_path: Path) -> None:
+    assert clean("a\0b") == "ab"
+    (tmp_path / "two.pdn").write_text(NULL_GAME * 2)
+    app.controller.session.load_file(tmp_path / "two.pdn")
+    frames(app)
+    assert app.controller.session.names[Color.BLACK] == "Aa"
+    page = shown(app, LoadPage(app))
+    page._open(tmp_path / "two.pdn")
+    for _ in range(200):
+        frames(app)
+        if app.go.scene is not page:
+            break
+    assert any("Aa" in widget.get_title() for widget in app.go.scene.menu.get_widgets())
+
+
+def test_a_menu_fits_into_the_smallest_window(app: App) -> None:
+    for size in ((60, 40), (400, 50), (1, 1), (800, 600)):
+        page = MainPage(app)
+        app.surface = pygame.display.set_mode(size)
+        page.resize(Rect(0, 0, *size), app.style)
+        page.draw(app.surface, 0.0)
+
+
+def test_a_long_text_stays_in_the_window(app: App, tmp_path: Path) -> None:
+    page = shown(app, SavePage(app))
+    field = field_of(page, "File")
+    field.set_value("")
+    for letter in "x1m" * 100:
+        pygame.event.post(pygame.event.Event(pygame.KEYDOWN, key=ord(letter), mod=0, unicode=letter, scancode=0))
+    frames(app)
+    assert field.get_value() == "x1m" * 100
+    assert field.get_width() <= page.menu.get_width()
+
+
+def test_a_setting_that_is_refused_leaves_the_one_that_holds(app: App) -> None:
+    opponent = shown(app, OpponentPage(app, "agent"))
+    page = shown(app, SearchPage(app, opponent))
+    field = field_of(page, "Simulations")
+    before = field.get_value()
+    page.menu.select_widget(field)
+    field.set_value("300000")
+    press(app, "down")
+    assert page._foot[1]
+    assert field.get_value() == before
+    page.menu.select_widget(field)
+    field.set_value("77")
+    press(app, "return")
+    assert opponent.spec.search.num_simulations == 77
+
+
+def test_an_emptied_field_reaches_the_program(app: App, tmp_path: Path) -> None:
+    page = shown(app, AnalysisPage(app, tmp_path / "games.pdn"))
+    page.menu.select_widget(field_of(page, "Into"))
+    frames(app)
+    press_with_ctrl(app, "a")
+    press(app, "backspace")
+    assert page._typed == ""
+    assert isinstance(page.menu.get_widgets()[0], Button)
+
+
+def test_the_clipboard_of_newer_pygames(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    held: dict[str, bytes] = {}
+
+    def put(kind: str, data: bytes) -> None:
+        if kind == "text/plain":
+            raise pygame.error("no such kind")
+        held[kind] = data
+
+    def get(kind: str) -> bytes | None:
+        if kind == "text/plain":
+            raise pygame.error("no such kind")
+        return held.get(kind)
+
+    monkeypatch.setattr(clipboard, "_begin", lambda: None)
+    monkeypatch.setattr(pygame.scrap, "put", put)
+    monkeypatch.setattr(pygame.scrap, "get", get)
+    assert clipboard.put_text("B:W1:B2")
+    assert clipboard.get_text() == "B:W1:B2"
+    page = shown(app, SavePage(app))
+    field = field_of(page, "File")
+    page.menu.select_widget(field)
+    press_with_ctrl(app, "a")
+    press_with_ctrl(app, "v")
+    assert field.get_value() == "B:W1:B2"
