@@ -231,7 +231,7 @@ def test_a_flag_falls(tmp_path: Path) -> None:
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
 def test_games_outlive_the_program(tmp_path: Path, end: signal.Signals) -> None:
     path = tmp_path / "games.pdn"
-    command = crownhead_program("match", "rollout:30", "random", "--games", 400, "--pdn", path, "--jobs", 2)
+    command = crownhead_program("match", "rollout:30", "random", "--games", 4000, "--pdn", path, "--jobs", 2)
     process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, process_group=0)
     try:
         wait_until(lambda: path.exists() and path.read_text().count("[Event") >= 3, process)
@@ -241,10 +241,10 @@ def test_games_outlive_the_program(tmp_path: Path, end: signal.Signals) -> None:
         process.kill()
     rounds = [game.headers["Round"].split(".") for game in games_of(path)]
     kept = len(rounds)
-    assert 3 <= kept < 400
+    assert 3 <= kept < 4000
     if end is signal.SIGINT:
         assert process.returncode == 130
-        words = f"{kept} of 400 games are in {path}; the same command with --resume goes on"
+        words = f"{kept} of 4000 games are in {path}; the same command with --resume goes on"
         assert said.strip() == f"crownhead: interrupted: {words}"
     games = max(2 * int(pair) for pair, _ in rounds)
     figures = match("rollout:30", "random", games=games, openings="ballots", pdn=path, resume=True)
