@@ -194,6 +194,8 @@ class App:
             self.go.to_game()
             return
         self.controller.loaded()
+        if what == "position":  # nobody has played it yet
+            self.controller.name_players()
         self.controller.say(f"Pasted a {what}")
         self.go.to_game()
 

@@ -274,6 +274,8 @@ class MenuScene(Scene):
                 return
         before = self.menu.get_selected_widget()
         text = _text_of(before)
+        if text is not None and event.type == pygame.KEYDOWN and self._foot[1]:
+            self.say("")  # what was wrong is being mended
         self._updating = True
         self._stale |= bool(self.menu.update([event])) or event.type in _MOUSE
         self._updating = False

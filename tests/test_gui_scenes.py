@@ -148,6 +148,7 @@ def test_a_position_and_a_game_are_pasted(app: App) -> None:
     paste(app, "W:WK18,27,32:BK3,20")
     assert app.controller.session.fen() == "W:W27,32,K18:B20,K3"
     assert app.controller.humans == BOTH
+    assert "random" not in app.controller.session.names.values()
     paste(app, "1. 11-15 22-18 2. 15x22")
     assert app.controller.session.texts == ["11-15", "22-18", "15x22"]
 
