@@ -12,11 +12,11 @@ from engine.knowledge.progress import NUM_QUANTITIES, write_many
 from engine.knowledge.rules import Rule, RuleList
 from engine.tablebase import Tablebase
 from engine.tablebase.dense import DenseTables
-from engine.tablebase.layout import NUM_KINDS, code_of, layout_of
+from engine.tablebase.layout import NUM_KINDS, layout_of
 from engine.tablebase.material import MIN_PIECES, Material, materials, materials_between
 from engine.tablebase.solve import Grid, canonical_places, grid_of, place_word, seen_by_mover
 
-from .data import FLAG_NONE, EndgameSampler
+from .data import FLAG_NONE, EndgameSampler, codes_of
 from .decision_list import ListLearner, classes_of, decide, gather
 
 EXHAUSTED_PIECES = 4  # all quiet positions with at most this number of pieces are looked at; of one more, a sample
@@ -180,15 +180,6 @@ def fit_progress(
         points[Material.of_code(code)] = fit_points(some, plies)
         samples.append((some, plies))
     return {None: fit_points(*(np.concatenate(parts) for parts in zip(*samples, strict=True))), **points}
-
-
-@njit(cache=True)
-def codes_of(words):
-    """``Material.code`` of positions uint32 [N, 3]: int64 [N]."""
-    codes = np.zeros(words.shape[0], np.int64)
-    for i in range(words.shape[0]):
-        codes[i] = code_of(words[i, 0], words[i, 1], words[i, 2])
-    return codes
 
 
 def measure(rules: RuleList, positions: Positions) -> tuple[np.ndarray, np.ndarray]:

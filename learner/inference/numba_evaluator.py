@@ -222,9 +222,9 @@ def blocked(matrix: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(groups, np.float32).ravel()
 
 
-def paired(matrix: np.ndarray) -> np.ndarray:
-    """The same rounded to int16, two rows at a time: the two numbers of a column side by side."""
-    groups = np.rint(matrix).reshape(len(matrix) // 2, 2, -1, BLOCK).transpose(2, 0, 3, 1)
+def paired(matrix: np.ndarray, columns: int = BLOCK) -> np.ndarray:
+    """The same as int16, in groups of ``columns``, two rows at a time: the two numbers of a column side by side."""
+    groups = np.rint(matrix).reshape(len(matrix) // 2, 2, -1, columns).transpose(2, 0, 3, 1)
     return np.ascontiguousarray(groups, np.int16).ravel()
 
 

@@ -23,7 +23,7 @@ from ..wide import (
 )
 from .evaluator import BackendError, NetworkEvaluator
 from .lanes import LARGEST_SHORT, WIDTH
-from .numba_evaluator import padded, steps_of
+from .numba_evaluator import padded, paired, steps_of
 from .shorts import DOTS, OUTPUTS, STRIP
 from .wide_kernels import BEGINNINGS, PHASE_ROWS, WideBuffers, WideWeights, evaluate_wide, search_wide
 
@@ -87,18 +87,12 @@ def pack_wide(network: WideNetwork) -> WideWeights:
         policy=np.rint(policy / policy_steps).astype(np.int16).T.ravel(),
         policy_scale=policy_steps.astype(np.float32),
         policy_bias=_numbers(network.policy.bias),
-        hidden=np.concatenate([_paired(matrix) for matrix in hidden / hidden_steps[:, None]]),
+        hidden=np.concatenate([paired(matrix, OUTPUTS) for matrix in hidden / hidden_steps[:, None]]),
         hidden_scale=hidden_steps.astype(np.float32).ravel(),
         hidden_bias=np.concatenate([padded(phase["hidden.bias"], outputs) for phase in phases]),
         wdl=np.concatenate([padded(phase["wdl.weight"], 3, outputs).ravel() for phase in phases]),
         wdl_bias=np.concatenate([phase["wdl.bias"] for phase in phases]),
     )
-
-
-def _paired(matrix: np.ndarray) -> np.ndarray:
-    """A matrix [depth, width] as flat int16: columns in groups of ``OUTPUTS``, rows in pairs, number beside number."""
-    groups = np.rint(matrix).reshape(len(matrix) // 2, 2, -1, OUTPUTS).transpose(2, 0, 3, 1)
-    return np.ascontiguousarray(groups, np.int16).ravel()
 
 
 def _numbers(tensor: Tensor) -> np.ndarray:
