@@ -119,7 +119,8 @@ class GameController:
         """Follows the session, takes results, makes requests; ``ready``: whether no animation runs."""
         self._synchronise()
         flagged = self.clock.flagged()
-        if flagged is not None and not self.session.finished and self.session.at_end:
+        session = self.session
+        if flagged is not None and not session.finished and session.on_main_line and session.at_end:
             self.session.flag(flagged)
             self.clock.stop()
             self._drop_request()

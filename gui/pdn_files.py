@@ -1,5 +1,6 @@
 """PDN files for the window: reading, listing many games without playing through them, clocks."""
 
+import errno
 import re
 from collections.abc import Iterable
 from io import StringIO
@@ -32,7 +33,7 @@ def typed_path(text: str, folder: Path) -> Path:
     """The absolute path that a person has typed; a relative one begins in ``folder``.
 
     Raises:
-        StorageError: it has no name, or it cannot be looked for: it is too long, forbidden, or of an unknown user.
+        StorageError: it names nothing, or it cannot be looked for: it is too long, forbidden, or of an unknown user.
     """
     words = text.strip()
     try:
@@ -41,8 +42,16 @@ def typed_path(text: str, folder: Path) -> Path:
     except (OSError, RuntimeError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise StorageError(getattr(error, "errno", None), f"{words[:_SHOWN]}: {why}") from error
-    if not words or not path.name:
+    if not words:
         raise StorageError(None, "type the name of a file or folder")
+    return path
+
+
+def typed_file(text: str, folder: Path) -> Path:
+    """``typed_path`` of a file to write; raises ``StorageError`` if a folder is there, too."""
+    path = typed_path(text, folder)
+    if is_folder(path):
+        raise StorageError(errno.EISDIR, f"{path} is a folder: add the name of a file")
     return path
 
 

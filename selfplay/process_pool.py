@@ -25,12 +25,11 @@ class ProcessPool(Pool):
 
     def __init__(self, config: RunConfig, start: int) -> None:
         # Closing the pipe tells actors to stop. Setting an Event could block for ever if an actor was killed waiting.
-        self._context = player_context()
-        self._stopped, self._running = self._context.Pipe(duplex=False)
+        self._stopped, self._running = player_context().Pipe(duplex=False)  # by now its server imports
         super().__init__(config, start)
 
     def _start(self, actor: PoolActor, seed: int) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(1, self._context, _begin, (self._config, actor.number, seed, self._stopped))
+        return ProcessPoolExecutor(1, player_context(), _begin, (self._config, actor.number, seed, self._stopped))
 
     def _ask(self, handle: ProcessPoolExecutor, weights: Weights) -> Future[Played | None]:
         with no_interrupt():  # the first request starts the process

@@ -10,13 +10,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from multiprocessing import resource_tracker
-from multiprocessing.context import ForkServerContext, SpawnContext
 from types import FrameType
+from typing import TYPE_CHECKING
 
-_IMPORTS = [f"{__package__}.worker", f"{__package__}.match_workers"]
+if TYPE_CHECKING:
+    from multiprocessing.context import ForkServerContext, SpawnContext
+
+_PRELOADED = f"{__package__}.preloaded"
+PATH_BEFORE = "CROWNHEAD_PATH_BEFORE"  # PYTHONPATH, for the server to restore
 
 
-def player_context() -> ForkServerContext | SpawnContext:
+def player_context() -> "ForkServerContext | SpawnContext":
     """How to start processes that play.
 
     On Linux they are forks of a server process that has imported all that they need: each starts in milliseconds
@@ -26,10 +30,26 @@ def player_context() -> ForkServerContext | SpawnContext:
         return multiprocessing.get_context("spawn")
     from multiprocessing import forkserver
 
-    forkserver.set_forkserver_preload(_IMPORTS)
-    with _blocked(signal.SIGINT, signal.SIGTERM):  # a scheduler sends SIGTERM to the server, too
+    forkserver.set_forkserver_preload([_PRELOADED])
+    with _blocked(signal.SIGINT, signal.SIGTERM), _own_path():  # a scheduler sends SIGTERM to the server, too
         forkserver.ensure_running()
     return multiprocessing.get_context("forkserver")
+
+
+@contextlib.contextmanager
+def _own_path() -> Iterator[None]:
+    """Inside this context, new Pythons look for modules where this one does, and not in the current folder first."""
+    before = {name: os.environ.get(name) for name in ("PYTHONPATH", "PYTHONSAFEPATH", PATH_BEFORE)}
+    path = os.pathsep.join(os.path.abspath(place) for place in sys.path)
+    os.environ.update({"PYTHONPATH": path, "PYTHONSAFEPATH": "1", PATH_BEFORE: before["PYTHONPATH"] or ""})
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 @contextlib.contextmanager

@@ -98,6 +98,21 @@ def test_after_a_loss_on_time_variations_are_played(game: Game) -> None:
     assert controller.session.ending is None
 
 
+def test_a_flag_falls_in_the_game_not_in_a_line_that_is_looked_at(game: Game) -> None:
+    controller = game.start(*Color, clock="1/5")
+    game.move("11-15", seconds=1)
+    controller.go_to(0)
+    controller.session.keep_line([controller.session.board.parse_pdn("12-16")])
+    game.now += 9
+    controller.tick()
+    assert not controller.session.finished
+    assert controller.session.turn_to_variation()
+    assert controller.session.on_main_line
+    controller.tick()
+    assert controller.session.finished
+    assert controller.session.texts == ["11-15"]
+
+
 def test_a_move_in_an_earlier_position_sets_the_clocks_back(game: Game) -> None:
     controller = game.start(*Color, clock="300+2")
     game.move("11-15", seconds=10)

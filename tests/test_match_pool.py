@@ -234,6 +234,41 @@ def test_ctrl_c_reaches_no_process_that_is_starting() -> None:
     assert shown.stdout.split() == ["1", "1"]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are forks of a server on Linux only")
+def test_forks_import_what_the_program_imports_and_leave_the_path(tmp_path: Path) -> None:
+    """Even where packages of the same names lie in the current folder."""
+    (tmp_path / "engine").mkdir()
+    (tmp_path / "engine" / "__init__.py").write_text("raise RuntimeError('a foreign package')")
+    code = f"""
+        import sys
+        sys.path[0] = {str(ROOT)!r}
+        from selfplay.processes import player_context
+        def told(queue):
+            import os, selfplay.worker
+            queue.put((selfplay.worker.__file__, os.environ.get("PYTHONPATH"), os.environ.get("PYTHONSAFEPATH")))
+        if __name__ == "__main__":
+            context = player_context()
+            queue = context.Queue()
+            context.Process(target=told, args=(queue,)).start()
+            print(*queue.get(timeout=60), sep="|")
+    """
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(code))
+    for before in ("", "/somewhere"):
+        shown = subprocess.run(
+            [sys.executable, str(script)],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": before},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert shown.returncode == 0, shown.stderr
+        worker, path, safe = shown.stdout.strip().split("|")
+        assert Path(worker) == ROOT / "selfplay" / "worker.py"
+        assert (path, safe) == (before or "None", "None")
+
+
 @needs_signals
 def test_processes_leave_with_the_one_that_started_them() -> None:
     code = """

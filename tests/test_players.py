@@ -477,6 +477,17 @@ def test_an_unfinished_iteration_whose_moves_all_lose_so_far_proves_nothing(fen:
     assert proven > 0
 
 
+@pytest.mark.parametrize("fen", ["W:WK25:BK13,K23", "W:WK29:BK22,K23", "B:WK10,K18:BK1"])
+def test_what_is_lost_is_played_as_long_as_it_lasts(fen: str) -> None:
+    player = AlphaBetaPlayer(20)
+    thinking = player.begin(Board(fen))
+    while thinking.advance(0.0):
+        pass
+    assert thinking.thought().moves[0].proof == "loss"
+    best = int(player._state.frames[0]["best_move"])
+    assert thinking.choose() == search_moves(Board(fen))[best]
+
+
 def test_a_shot_is_seen_and_its_line_is_legal() -> None:
     result = AlphaBetaPlayer(7).analyse(Board(EXCHANGE))
     assert str(result.choose()) == "22-18"

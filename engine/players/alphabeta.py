@@ -186,8 +186,9 @@ class Deepening:
                 self.depth += 1
                 self._take()
                 self._finished = self.depth >= self._most or abs(self.score) >= LEAST_WIN
-                if not self._finished:
-                    start(self._state, self.depth + 1)
+                if self._finished:
+                    break
+                start(self._state, self.depth + 1)
             if self.depth > 0 and (time.perf_counter() >= deadline or self._spent()):
                 self._take_unfinished()
                 break

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..annotator import SECONDS, USUAL_SECONDS, Annotator, progress_text
 from ..file_analysis import annotated_path, seconds_of
 from ..menus import MenuScene
-from ..pdn_files import clean, typed_path
+from ..pdn_files import clean, typed_file
 from .library_pages import LibraryPage
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ class AnalysisPage(MenuScene):
                 "Time per position", items, self._seconds, self._choose, "More is better; all games take long"
             )
             meaning = "A new file: the games themselves are never changed"
-            self.text_input("Into", str(self._out), 500, meaning, onchange=self.guard(self._name))
+            into = str(self._out) if self._typed is None else self._typed
+            self.text_input("Into", into, 500, meaning, onchange=self.guard(self._name))
         self.button("Back", self.leave)
 
     def _choose(self, seconds: float) -> None:
@@ -63,7 +64,7 @@ class AnalysisPage(MenuScene):
 
     def _begin(self) -> None:
         if self._typed is not None:
-            self._out = typed_path(self._typed, self._games.parent)
+            self._out = typed_file(self._typed, self._games.parent)
         self.app.annotator = Annotator(self.app.opponents, self._games, self._out, self._seconds)
         self.app.annotator.begin()
         self.say("Reading the games")

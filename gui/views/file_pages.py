@@ -12,7 +12,7 @@ from ..game_library import GameLibrary
 from ..help import Action
 from ..menus import ON_OFF, MenuScene
 from ..messages import without_fen
-from ..pdn_files import PdnGames, clean, is_folder, typed_path
+from ..pdn_files import PdnGames, clean, is_folder, typed_file, typed_path
 from ..preferences import Preferences
 from ..seats import take_up
 from .analysis_page import AnalysisPage
@@ -206,7 +206,7 @@ class SavePage(MenuScene):
         self.button("Back", self.leave)
 
     def _save(self, text: str) -> None:
-        if self.attempt(lambda: self._write(typed_path(text, last_folder(self.app)))):
+        if self.attempt(lambda: self._write(typed_file(text, last_folder(self.app)))):
             self.app.go.to_game()
 
     def _write(self, path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..match_series import MatchSeries
 from ..menus import MenuScene
-from ..pdn_files import typed_path
+from ..pdn_files import typed_file
 from .file_pages import last_folder
 from .menu_pages import OpponentPage, stored_spec
 
@@ -108,7 +108,7 @@ class MatchPage(MenuScene):
         self.rebuild()
 
     def _save(self, text: str) -> None:
-        self.attempt(lambda: self._write(typed_path(text, last_folder(self.app))))
+        self.attempt(lambda: self._write(typed_file(text, last_folder(self.app))))
 
     def _write(self, path: Path) -> None:
         if self.app.series is not None:

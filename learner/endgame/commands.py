@@ -214,9 +214,10 @@ def curves_in(folder: Path | str) -> Mapping[str, Curve]:
     return _checked(Path(folder) / CARD_FILE, {name: thinned(curve)} if curve else {})
 
 
-def _checked(path: Path, curves: object) -> Mapping[str, Curve]:
+def _checked(path: Path, curves: Any) -> Mapping[str, Curve]:
     try:
-        return _CURVES.validate_python(curves)
+        _CURVES.validate_python(curves)
+        return curves  # as they were written: the copy that was checked has other types of numbers
     except ValidationError as error:
         raise CheckpointError(
             f"{path}: the learning curves are damaged: {setting_name(error.errors()[0]['loc'])}"
