@@ -64,7 +64,7 @@ settings.load_profile("crownhead")
 
 
 def compile_untraced() -> None:
-    """Has Numba compile without the tracing of coverage, which takes half as long again."""
+    """Has Numba compile without being traced by coverage, which only slows it."""
     compiled = Dispatcher.compile
 
     @functools.wraps(compiled)

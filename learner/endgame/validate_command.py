@@ -71,7 +71,7 @@ def oracle_validate_command(
         check_packages()
         make_writable_folder(out)  # now, not after a minute
     oracle, of_games = open_oracle(net, trees), None
-    curves = curves_in(shipped_folder() if net is None else net)
+    curves = {} if out is None else curves_in(shipped_folder() if net is None else net)
     with OracleProgress(quiet) as progress, open_values(folder, pieces, progress) as tables:
         reached = None if games is None else _positions_of(games, pieces)
         if net is not None and oracle_folder(net) is None:
