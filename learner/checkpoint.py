@@ -121,9 +121,10 @@ def load_checkpoint(folder: Path | str) -> Checkpoint:
     check_game(str(folder), info.game)
     path = whole_folder(Path(folder)) / WEIGHTS_FILE
     data = read_weights(path, info.digest, INFO_FILE)
-    network = make_network(info.network).eval()
     try:
-        network.set_weights(safetensors.torch.load(data))
+        weights = safetensors.torch.load(data)
+        network = make_network(info.network).eval()
+        network.set_weights(weights)
     except (SafetensorError, NetworkError) as error:
         raise CheckpointError(f"{path}: {one_line(error)}") from error
     return Checkpoint(network, info)

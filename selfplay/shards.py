@@ -28,6 +28,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from engine.fen import Color, format_fen, parse_fen
 from engine.files import atomic_write, sha256_of
+from engine.frames import decompressed
 from engine.outcomes import UNKNOWN
 from engine.pdn import GAME_TYPE
 
@@ -328,12 +329,11 @@ def _decompress(path: Path, header: _Header, name: str, payload: bytes) -> np.nd
     column = header.columns[name]
     frame = payload[column.offset : column.offset + column.size]
     expected = math.prod(column.shape) * np.dtype(column.dtype).itemsize
+    if expected > MAX_COLUMN_BYTES:
+        raise ShardError(f"{path} is damaged: column {name} would have {expected} bytes")
     try:
-        # The frame states its size: memory is allocated only if this is the expected size.
-        if expected > MAX_COLUMN_BYTES or zstandard.frame_content_size(frame) != expected:
-            raise ShardError(f"{path} is damaged: column {name} does not have {expected} bytes")
-        data = zstandard.ZstdDecompressor().decompress(frame, allow_extra_data=False)
-    except zstandard.ZstdError as error:
+        data = decompressed(frame, expected)
+    except ValueError as error:
         raise ShardError(f"{path} is damaged: column {name}: {error}") from error
     return np.frombuffer(data, column.dtype).reshape(column.shape)
 

@@ -292,7 +292,7 @@ def test_commands_write_the_tables_that_were_encoded(
 ) -> None:
     save_endgame_network(tmp_path / "net", trained, (2, 4))
     coded, out = tmp_path / "three", tmp_path / "out" / "tables"
-    figures = encode_command(tmp_path / "none", 3, coded, tmp_path / "net", 1.0, 1, quiet=True)
+    figures = encode_command(tmp_path, 3, coded, tmp_path / "net", 1.0, 1, quiet=True)
     assert figures["bytes"] == coded.stat().st_size > figures["weights_bytes"] + figures["corrections_bytes"]
     assert (figures["plain_bytes"], figures["chinook_bytes"], figures["training_seconds"]) == (None, None, 0.0)
     back = decode_command(coded, out, quiet=True)

@@ -14,12 +14,14 @@ import torch
 from programs import ROOT, crownhead_program
 
 from engine.board import Board
+from engine.files import StorageError
 from engine.sealed import sealed, unsealed
 from engine.tablebase.dense import load_tables
 from engine.tablebase.folder import SHIPPED
 from engine.tablebase.material import materials_between
 from learner.checkpoint import CheckpointError, save_checkpoint
 from learner.endgame import commands, validate_command
+from learner.endgame.codec_commands import encode_command
 from learner.endgame.commands import (
     CURVES,
     MOST_POINTS,
@@ -327,6 +329,9 @@ def test_validation_of_networks_that_come_alone(tmp_path: Path) -> None:
         assert figures["members"][0]["pieces"] == pieces
         assert figures["members"][0]["temperature"] != 1.0
         assert figures["evaluations"] < 6
+    oracle_calibrate_command([tmp_path / "selfplay"], SHIPPED, tmp_path / "own", 3.0, 200, 1, quiet=True)
+    (member,) = open_oracle(tmp_path / "own").members  # as far as the tables reach
+    assert (member.pieces, member.calibrated) == ((2, 24), 5)
 
 
 def test_a_curve_on_a_card_keeps_its_ends() -> None:
@@ -336,6 +341,13 @@ def test_a_curve_on_a_card_keeps_its_ends() -> None:
     assert (few[0], few[-1]) == (curve[0], curve[-1])
     assert [point["positions"] for point in few] == sorted({point["positions"] for point in few})
     assert thinned(curve[:MOST_POINTS]) == curve[:MOST_POINTS]
+
+
+def test_a_folder_of_tables_that_is_not_there_is_named(tmp_path: Path, trained: tuple[Path, dict[str, Any]]) -> None:
+    with pytest.raises(StorageError, match="cannot read the folder"):
+        oracle_validate_command(trained[0], 3, 10, 1, tmp_path / "none", quiet=True)
+    with pytest.raises(StorageError, match="cannot read the folder"):
+        encode_command(tmp_path / "none", 2, tmp_path / "coded", None, 1.0, 1, quiet=True)
 
 
 @pytest.mark.parametrize(("pieces", "positions", "message"), [(9, 10, "2 to 8"), (3, 0, "at least 1")])

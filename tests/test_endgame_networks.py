@@ -150,15 +150,17 @@ def test_no_positions_no_logits() -> None:
         assert logits.dtype == np.float32
 
 
-def test_slices_with_more_pieces_borrow_from_one_where_the_same_side_is_ahead() -> None:
-    known = materials_between(2, 4)
-    table = slice_table(4)
+@pytest.mark.parametrize("pieces", [4, 7, 8])
+def test_other_slices_borrow_from_one_where_the_same_side_is_ahead(pieces: int) -> None:
+    """With eight pieces, only those of four against four are known."""
+    known = materials_between(2, pieces)
+    table = slice_table(pieces)
     for code in range(NUM_CODES):
         material = Material(code >> 9, code >> 6 & 7, code >> 3 & 7, code & 7)
         own, opp = material.own_men + material.own_kings, material.opp_men + material.opp_kings
         if own and opp:
             lent = known[table[code]]
-            assert lent == material if material.pieces <= 4 else lent.pieces in (3, 4)
+            assert lent == material if material in known else 2 < lent.pieces < material.pieces
             lead = (lent.own_men + lent.own_kings) - (lent.opp_men + lent.opp_kings)
             assert np.sign(lead) == np.sign(own - opp)
     assert len(materials_between(2, MAX_PIECES)) == 4 + 12 + 25 + 44 + 70 + 104 + 25

@@ -400,6 +400,9 @@ def test_probe_says_where_confidence_was_never_checked() -> None:
     assert six.confidence > 0.99
     won = oracle.probe(Board("W:WK1,K2,K3,K5,K6,K7,K18:B14"))  # takes the last piece: the rules say so
     assert (won.confidence, won.source) == (1.0, "capture search")
+    unsure = replace(oracle.members[-1], network=FakeNetwork(sharpness=0.1), pieces=(2, 2), calibrated=2, rounds=2)
+    proven = Oracle([unsure]).probe(Board("B:WK29:B28,K18,K30"))  # after some judgements, a move wins by the rules
+    assert (proven.confidence, proven.source) == (1.0, "two-ply search")
     alone = Oracle([Member(FakeNetwork(), (2, 3))])
     assert alone.probe(Board("W:WK1:BK28")).source == "network, not calibrated"
     assert alone.probe(Board("W:WK1,K2:BK28,K27")).source.endswith(", never tested on 4 pieces")

@@ -339,6 +339,15 @@ def test_rules_are_stored_in_words(tmp_path: Path) -> None:
     path.write_text(json.dumps(stored))
     with pytest.raises(RulesError, match="the moon is full"):
         load_rules(path)
+    stored["rules"] = stored["rules"][-1:]
+    stored["plies"]["others"]["days"] = 1.0
+    path.write_text(json.dumps(stored))
+    with pytest.raises(RulesError, match="'days' is an unknown quantity"):
+        load_rules(path)
+    del stored["plies"]["others"]
+    path.write_text(json.dumps(stored))
+    with pytest.raises(RulesError, match="its plies lack 'others'"):
+        load_rules(path)
 
 
 def test_the_rules_that_ship_are_short_and_right(tables: DenseTables) -> None:

@@ -343,7 +343,7 @@ def test_decompression_bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sta
     with monkeypatch.context() as patch:
         patch.setattr(shards.zstandard, "ZstdCompressor", Bomber)
         write_shard(tmp_path / "a.shard", [make_record(1)])
-    with pytest.raises(ShardError, match="column moves does not have"):
+    with pytest.raises(ShardError, match="column moves: it does not hold"):
         read_shard(tmp_path / "a.shard")
 
 

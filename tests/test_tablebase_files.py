@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -66,7 +67,7 @@ def test_a_file_says_what_it_is(kind: Kind, tmp_path: Path) -> None:
     counts = {"1110": SliceCounts(win=1, draw=2, loss=3, longest_win=5, longest_fen="B:WK1:BK2,3")}
     counts["1101"] = SliceCounts(win=4, draw=5, loss=6)
     pair, blocks = parse_name("1110"), [os.urandom(n) for n in (0, 700)][: num_blocks(layout_of(parse_name("1110")))]
-    priors = np.random.default_rng(3).integers(-127, 128, (NUM_MODELS, 2)).astype(np.int8)
+    priors = np.random.default_rng(3).integers([-127, 0], 128, (NUM_MODELS, 2)).astype(np.int8)
     write_slice(tmp_path, pair, kind, counts, priors if kind == "wdl" else None, blocks)
     assert [path.name for path in tmp_path.iterdir()] == [f"1110.{kind}"]
     with SliceFile(tmp_path / f"1110.{kind}", checked=True) as file:
@@ -161,6 +162,32 @@ def test_wrong_priors_are_refused(tmp_path: Path) -> None:
     assert refused(tmp_path / file_name(SMALL, "wdl"), checked=True)
     write_slice(tmp_path, SMALL, "wdl", {}, None, [b"block"])
     assert refused(tmp_path / file_name(SMALL, "wdl"), checked=True)
+
+
+def test_priors_with_counts_below_0_are_refused(tmp_path: Path) -> None:
+    write_slice(tmp_path, SMALL, "wdl", {}, no_priors() - np.int8(5), [b"block"])
+    assert "counts below 0" in refused(tmp_path / file_name(SMALL, "wdl"), checked=True)
+
+
+def frame(size: int, stated: bool) -> bytes:
+    """A small frame that holds ``size`` zeros."""
+    chunk = zstandard.ZstdCompressor().compressobj(size=size) if stated else zstandard.ZstdCompressor().compressobj()
+    return chunk.compress(bytes(size)) + chunk.flush()
+
+
+@pytest.mark.parametrize("block", [frame(2**20, True), frame(2**20, False), frame(3, True), b"garbage", bytes(200_000)])
+def test_blocks_of_distances_that_are_none_are_refused(tmp_path: Path, block: bytes) -> None:
+    """Whole files, with right checksums; what a frame holds is not unpacked if it is another number of bytes."""
+    write_slice(tmp_path, SMALL, "distance", {}, None, [block])
+    refusal = r"1011\.distance is damaged: block 0 (cannot be decompressed|is too)"
+    path = tmp_path / file_name(SMALL, "distance")
+    with SliceFile(path, checked=True) as file, pytest.raises(TableFileError, match=refusal):
+        file.distances(0)
+
+
+def test_a_block_of_values_that_is_too_long_is_refused(tmp_path: Path) -> None:
+    write_slice(tmp_path, SMALL, "wdl", {}, no_priors(), [bytes(200_000)])
+    assert "block 0 is too long" in refused(tmp_path / file_name(SMALL, "wdl"), checked=True)
 
 
 @pytest.mark.parametrize(

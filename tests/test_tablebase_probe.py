@@ -22,7 +22,7 @@ from engine.outcomes import DRAW, LOSS, UNKNOWN, WIN
 from engine.tablebase import MissingTableError, Tablebase, open_tablebase, store
 from engine.tablebase.build import Builder
 from engine.tablebase.dense import DenseTables
-from engine.tablebase.folder import SHIPPED
+from engine.tablebase.folder import FOLDER_VARIABLE, SHIPPED
 from engine.tablebase.material import materials
 from engine.tablebase.probe import DRAWN_PLIES
 from engine.tablebase.probing import ABSENT, KNOWN, NOT_LOADED, Tables, probe_loaded
@@ -163,7 +163,7 @@ def test_arrays_in_any_order_of_memory_are_positions(tables: Tablebase, position
     assert tables.probe_wdl_many(positions[:0]).tolist() == []
 
 
-def test_a_missing_table_is_named(tables: Tablebase, tmp_path: Path):
+def test_a_missing_table_is_named(tables: Tablebase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     six = Board("W:WK10,K11,22:B9,1,2")
     assert tables.get_wdl(six) is None
     assert tables.get_wdl(six, default="unknown") == "unknown"
@@ -171,10 +171,16 @@ def test_a_missing_table_is_named(tables: Tablebase, tmp_path: Path):
         tables.probe_wdl(six)
     with pytest.raises(MissingTableError, match="there are tables of at most 8 pieces; this position has 24"):
         tables.probe_wdl(Board())
+    with pytest.raises(MissingTableError, match="with 8 pieces, there are only tables of as many on both sides"):
+        tables.probe_wdl(Board("W:WK10,K11,22,23,24:B9,1,2"))
     folder = tmp_path / "my tables"
     folder.mkdir()
     with open_tablebase(folder) as elsewhere, pytest.raises(MissingTableError, match=f"--pieces 6 --dir '{folder}'`"):
         elsewhere.probe_wdl(six)
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "none"))
+    nowhere = str(tmp_path / "none")
+    with open_tablebase(shipped=False) as none, pytest.raises(MissingTableError, match=f"no table in {nowhere} covers"):
+        none.probe_wdl(six)
     position = np.array([six.words()], np.uint32)
     assert tables.get_wdl_many(position, default=7).tolist() == [7]
     with pytest.raises(MissingTableError):

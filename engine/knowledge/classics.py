@@ -186,9 +186,9 @@ Standard endings of the textbooks, with what the exact tables say of them. This 
 `crownhead classics --out docs/endgames`; a verdict that the tables do not confirm cannot stand here.
 
 Squares are numbered 1 to 32, Black's men move down the board. A star marks the only move that wins, where there are
-others. Up to 5 pieces, lines are best play to the end: the winner takes the shortest way, the loser the longest
-("wins in 17 plies"). With 6 or 7 pieces no distances are known: the winner takes the shortest way to the next capture
-or move of a man that keeps the win, and the loser puts it off, so other lines may be shorter.
+others. Where a win is counted ("wins in 17 plies"), the line is best play to the end: the winner takes the shortest
+way, the loser the longest. Elsewhere the tables have no distances: the winner takes the shortest way to the next
+capture or move of a man that keeps the win, and the loser puts it off, so other lines may be shorter.
 """
 
 

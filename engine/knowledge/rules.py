@@ -161,7 +161,8 @@ def rule_of(words: list[str], outcome: str) -> Rule:
     """The rule with these conditions and this outcome; raises ``RulesError`` if one of the texts is unknown."""
     unknown = [text for text in words if text not in _LITERALS] + ([outcome] if outcome not in OUTCOMES else [])
     if unknown:
-        raise RulesError(f"{unknown[0]!r} is an unknown condition or outcome: learn new rules with `crownhead rules`")
+        advice = "learn new rules with `crownhead rules --learn FILE`"
+        raise RulesError(f"{unknown[0]!r} is an unknown condition or outcome: {advice}")
     return Rule(tuple(_LITERALS[text] for text in words), OUTCOMES.index(outcome))
 
 
@@ -171,6 +172,9 @@ def _shown(points: tuple[float, ...]) -> dict[str, float]:
 
 
 def _points(shown: dict[str, float]) -> tuple[float, ...]:
+    unknown = shown.keys() - {_CONSTANT, *QUANTITIES}
+    if unknown:
+        raise RulesError(f"{min(unknown)!r} is an unknown quantity")
     return tuple(float(shown.get(name, 0.0)) for name in (_CONSTANT, *QUANTITIES))
 
 
@@ -217,5 +221,7 @@ def _parse(fields: Any) -> RuleList:
     rules = tuple(rule_of(one["if"], one["then"]) for one in fields["rules"])
     if not rules or rules[-1].conditions:
         raise RulesError("the last rule must have no condition")
+    if _OTHERS not in fields["plies"]:
+        raise RulesError(f"its plies lack {_OTHERS!r}")
     plies = {None if name == _OTHERS else parse_name(name): _points(shown) for name, shown in fields["plies"].items()}
     return RuleList(rules, plies, json.loads(json.dumps(fields["source"])))

@@ -92,8 +92,7 @@ def build_command(
         running = steps_in(folder) if steps_in else builder_steps(folder, pieces, distance, names, progress.within)
         steps = progress.over(running)
     except KeyboardInterrupt as error:
-        advice = build_advice(folder, pieces, distance)
-        raise KeyboardInterrupt(f"the slices that were done are in {folder}; {advice} goes on") from error
+        raise KeyboardInterrupt(f"the slices that were done are in {folder}; the same command goes on") from error
     files = [path for (pair, _), path in find_files([folder]).items() if pair.pieces <= pieces]
     figures = {
         "folder": str(folder),

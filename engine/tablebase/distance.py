@@ -22,6 +22,7 @@ import zstandard
 from numba import njit
 
 from ..bitboard import FAR_ROW, NUM_SQUARES, borrowed, lowest_bit, step, turned
+from ..frames import decompressed
 from ..movegen import EVERY_PATH, generate, jumpers_of, new_moves
 from .captures import capture_places
 from .layout import NUM_KINDS, Layout, locate
@@ -79,11 +80,8 @@ def decode_distances(data: bytes) -> np.ndarray:
     Raises:
         ValueError: the bytes are not a block.
     """
-    try:
-        plain = zstandard.ZstdDecompressor().decompress(data, max_output_size=BLOCK_WORDS * NUM_SQUARES)
-        return np.frombuffer(plain, np.uint8).reshape(BLOCK_WORDS, NUM_SQUARES)
-    except zstandard.ZstdError as error:
-        raise ValueError(f"a block of distances cannot be decompressed ({error})") from error
+    plain = decompressed(data, BLOCK_WORDS * NUM_SQUARES)
+    return np.frombuffer(plain, np.uint8).reshape(BLOCK_WORDS, NUM_SQUARES)
 
 
 class KnownSlices(NamedTuple):

@@ -124,11 +124,13 @@ class Tablebase:
         if pieces > MAX_PIECES:
             return MissingTableError(f"there are tables of at most {MAX_PIECES} pieces; this position has {pieces}")
         counts = ((own & ~kings), (own & kings), (opp & ~kings), (opp & kings))
-        name = Material(*(word.bit_count() for word in counts)).name
-        folders = " and ".join(str(folder) for folder in self._folders)
+        material = Material(*(word.bit_count() for word in counts))
+        if not material.solvable:
+            return MissingTableError(f"with {pieces} pieces, there are only tables of as many on both sides")
+        folders = self._folders or [default_folder()]
         return MissingTableError(
-            f"no table{what} in {folders} covers slice {name}; "
-            f"build it with {build_advice(self._folders[0], pieces, bool(what))}"
+            f"no table{what} in {' and '.join(map(str, folders))} covers slice {material.name}; "
+            f"build it with {build_advice(folders[0], pieces, bool(what))}"
         )
 
     def close(self) -> None:

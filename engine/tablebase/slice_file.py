@@ -20,10 +20,12 @@ import zstandard
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..files import StorageError, atomic_write
+from ..frames import decompressed
+from .distance import decode_distances
 from .folder import build_advice
 from .layout import layout_of
 from .material import Material, parse_name
-from .wdl_codec import BLOCK_WORDS, NUM_MODELS, num_blocks
+from .wdl_codec import BLOCK_BYTES, BLOCK_WORDS, NUM_MODELS, num_blocks
 
 MAGIC = b"CRWNTAB1"
 FORMAT = 1
@@ -208,17 +210,31 @@ class SliceFile:
         """Priors of a file of values, int8 [NUM_MODELS, 2]; raises ``TableFileError`` if they are damaged."""
         packed = self._map[self._start : self._start + self.header.priors_bytes]
         try:
-            plain = zstandard.ZstdDecompressor().decompress(packed, max_output_size=2 * NUM_MODELS)
-            return np.ascontiguousarray(np.frombuffer(plain, np.int8).reshape(2, NUM_MODELS).T)
-        except (zstandard.ZstdError, ValueError) as error:
+            odds, counts = np.frombuffer(decompressed(packed, 2 * NUM_MODELS), np.int8).reshape(2, NUM_MODELS)
+        except ValueError as error:
             raise self._error("is damaged: its table of probabilities cannot be read") from error
+        if counts.min() < 0:
+            raise self._error("is damaged: its table of probabilities has counts below 0")
+        return np.stack([odds, counts], axis=1)
 
     def block(self, number: int) -> bytes:
-        """The bytes of one block; raises ``TableFileError`` if they do not match their checksum."""
-        data = self._map[self._edges[number] : self._edges[number + 1]]
+        """The bytes of one block; raises ``TableFileError`` if they do not match their checksum, or are no block's."""
+        start, end = self._edges[number : number + 2].tolist()
+        data = self._map[start : min(end, start + BLOCK_BYTES + 1)]
+        if len(data) > BLOCK_BYTES:
+            raise self._error(f"is damaged: block {number} is too long")
         if zlib.crc32(data) != self._checks[number]:
             raise self._error(f"is damaged: block {number} does not match its checksum")
         return data
+
+    def distances(self, number: int) -> np.ndarray:
+        """The half distances of one block, see ``distance.decode_distances``; raises ``TableFileError``."""
+        try:
+            return decode_distances(self.block(number))
+        except TableFileError:
+            raise
+        except ValueError as error:
+            raise self._error(f"is damaged: block {number} cannot be decompressed ({error})") from error
 
     def close(self) -> None:
         self._map.close()

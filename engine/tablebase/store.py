@@ -11,7 +11,6 @@ from threading import Lock
 import numpy as np
 
 from ..files import StorageError
-from .distance import decode_distances
 from .layout import add_slice, layout_of, no_slices
 from .material import Material, parse_name
 from .probing import (
@@ -242,10 +241,8 @@ class BlockStore:
         """Decodes a block; at the first one of a file, checks the checksum of the whole file."""
         i = int(np.searchsorted(self._starts, block, side="right")) - 1
         file = self._sound_file(number, i)
-        data = file.block(block - int(self._starts[i]))
-        if number == 1:
-            return decode_distances(data)
-        return self._codec(i, file).decode(block - int(self._starts[i]), data)
+        place = block - int(self._starts[i])
+        return file.distances(place) if number == 1 else self._codec(i, file).decode(place, file.block(place))
 
     def _codec(self, i: int, file: SliceFile) -> BlockCodec:
         """The codec of a pair. Making one takes milliseconds, so those used longest ago can be dropped."""

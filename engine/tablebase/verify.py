@@ -13,7 +13,7 @@ import numpy as np
 from ..interrupts import map_threads
 from .count import count_pair, fen_of
 from .dense import DenseDistances, DenseTables, Step, in_steps
-from .distance import decode_distances, kept_distances
+from .distance import kept_distances
 from .folder import build_advice
 from .layout import layout_of
 from .material import Material, pairs_up_to
@@ -103,7 +103,7 @@ class Verifier:
 
             def check(block: int) -> None:
                 expected = kept_distances(block, grid, values[0], halves[0])
-                if not np.array_equal(decode_distances(file.block(block)), expected):
+                if not np.array_equal(file.distances(block), expected):
                     raise TableFileError(
                         f"{path} is wrong: distances of words {block * BLOCK_WORDS} to {(block + 1) * BLOCK_WORDS - 1} "
                         f"do not follow from their successors; {rebuild_advice(path)}"

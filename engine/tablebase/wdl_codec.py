@@ -30,7 +30,7 @@ NUM_MODELS = 2 * NUM_CONTEXTS  # won or not; if not won: lost or not
 WON, LOST, DRAWN, NOT_YET = range(4)
 """States in contexts, numbered in the order in which values are coded; files depend on them. See ``outcomes``."""
 _MAX_NEIGHBOURS = 32
-_BLOCK_BYTES = 1 << 17  # enough for any block: 31 * 1,024 positions with two coded bits, of at most 16 bits each
+BLOCK_BYTES = 1 << 17  # enough for any block: 31 * 1,024 positions with two coded bits, of at most 16 bits each
 _PRIOR_COUNT = 60
 _SURVEYED_BLOCKS = 256
 _PRIOR_SCALE = 8.0  # stored probabilities are rounded to 1/8 of a unit of log-odds
@@ -151,7 +151,7 @@ class BlockCodec:
         self._buffers = Buffers(
             models=np.zeros(NUM_MODELS, np.uint32),
             state=np.zeros(STATE_SIZE, np.int64),
-            data=np.zeros(_BLOCK_BYTES, np.uint8),
+            data=np.zeros(BLOCK_BYTES, np.uint8),
             filled=np.zeros((BLOCK_WORDS, 2), np.uint32),
             known=np.zeros(BLOCK_WORDS, np.uint32),
             tally=np.zeros((NUM_MODELS, 2), np.int64),

@@ -8,7 +8,7 @@ import numpy as np
 from engine.board import Board, Move
 from engine.knowledge.lines import plies_of
 from engine.puzzles.puzzle import Goal
-from engine.tablebase.material import MAX_PIECES, Material
+from engine.tablebase.material import EVEN_PIECES, Material
 
 from ..endgame_trainer import DEEDS, EndingClass, draw_ending, repeated_ending, score
 from ..ending_exercise import Ending, EndingExercise
@@ -153,7 +153,8 @@ class EndingPage(MenuScene):
         if self.kind.material.solvable:
             self._open(self.kind)
         else:
-            self.say(f"Each side needs a piece, and there are tables of at most {MAX_PIECES}", alarm=True)
+            most = f"up to {EVEN_PIECES - 1} pieces, and of four against four"
+            self.say(f"Each side needs a piece; there are tables of {most}", alarm=True)
 
     def _open(self, kind: EndingClass) -> None:
         self.app.go.show(partial(EndingScene, kind=kind))

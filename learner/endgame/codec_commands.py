@@ -7,11 +7,11 @@ from typing import Any
 import torch
 
 from engine.console import Console
-from engine.files import make_folder
 from engine.tablebase.dense import DenseTables, load_tables
 from engine.tablebase.folder import default_folder
 from engine.tablebase.material import MAX_PIECES, MIN_PIECES, pairs_up_to
 from engine.tablebase.slice_file import file_name
+from engine.tablebase.store import find_files
 
 from ..report import make_writable_folder
 from .codec import CodecError
@@ -19,6 +19,7 @@ from .codec_file import read_coded, read_header, write_coded, write_tables
 from .data import EndgameSampler
 from .integer_network import finish_rounded, train_rounded
 from .networks import PairConfig, PairNetwork, load_endgame_network
+from .oracle import oracle_folder
 from .progress import OracleProgress
 from .training import EndgameTrainer, TrainingSettings
 
@@ -53,6 +54,8 @@ def _network_for(
 ) -> PairNetwork:
     if net is None:
         return train_codec_network(tables, pieces, minutes, seed, progress)
+    if oracle_folder(net) is not None:
+        raise CodecError(f"{net} is an oracle: name the folder of one network")
     network = load_endgame_network(net)
     if not isinstance(network, PairNetwork):
         raise CodecError(f"{net} is a network of kind {network.kind!r}: the codec needs one of kind 'pair'")
@@ -83,11 +86,13 @@ def encode_command(
         wrong = "it is a folder: name a file" if output.is_dir() else f"there is no folder {output.parent}"
         raise CodecError(f"{output}: {wrong}")
     make_writable_folder(output.parent)
+    if tables_folder is not None:
+        find_files([tables_folder])  # it is there and can be read
     torch.set_num_threads(1)
-    start, folder = time.monotonic(), tables_folder or default_folder()
+    start = time.monotonic()
     with OracleProgress(quiet) as progress:
         progress.phase("tables")
-        tables = load_tables(folder, pieces, report=progress.tables)
+        tables = load_tables(tables_folder, pieces, report=progress.tables)
         before_training = time.monotonic()
         network = _network_for(tables, pieces, net, minutes, seed, progress)
         trained = time.monotonic()
@@ -99,7 +104,7 @@ def encode_command(
         **header.model_dump(include={"weights_bytes", "corrections_bytes", "positions", "exceptions"}),
         "seconds": time.monotonic() - start,
         "training_seconds": trained - before_training if net is None else 0.0,
-        "plain_bytes": _plain_bytes(folder, pieces),
+        "plain_bytes": _plain_bytes(tables_folder or default_folder(), pieces),
         "chinook_bytes": CHINOOK_BYTES if pieces == 5 else None,
         "wang_bytes": WANG_BYTES if pieces == 5 else None,
     }
@@ -134,7 +139,7 @@ def decode_command(file: Path, tables_folder_out: Path, quiet: bool) -> dict[str
     """
     start = time.monotonic()
     read_header(file)  # a bad file is refused before anything is made
-    make_folder(tables_folder_out)
+    make_writable_folder(tables_folder_out)
     with OracleProgress(quiet) as progress:
         progress.phase("decoding")
         tables, header = read_coded(file, report=progress.tables)

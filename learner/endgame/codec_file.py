@@ -15,6 +15,7 @@ import numpy as np
 from pydantic import BaseModel, Field, ValidationError
 
 from engine.files import StorageError, atomic_write
+from engine.memory import check_memory
 from engine.tablebase.build import write_values
 from engine.tablebase.dense import DenseTables, Step
 from engine.tablebase.material import MAX_PIECES, MIN_PIECES, pairs_up_to
@@ -115,13 +116,19 @@ def read_header(path: Path) -> tuple[CodecHeader, bytes, bytes]:
 def read_coded(
     path: Path, threads: int | None = None, report: Callable[[Step], object] = lambda step: None
 ) -> tuple[DenseTables, CodecHeader]:
-    """All values of a file, compared with their checksum, and its header; errors as in ``read_header``."""
+    """All values of a file, compared with their checksum, and its header.
+
+    Raises:
+        CodecError, StorageError: as ``read_header``.
+        ValueError: there is not enough memory.
+    """
     header, weights, corrections = read_header(path)
     try:
         network = unpack(header.network, header.step, weights)
     except IntegerNetworkError as error:
         raise CodecError(f"{path} is damaged: {error}") from error
     tables = DenseTables(header.pieces)
+    check_memory(tables.words.nbytes, f"{path}: values of 2-{header.pieces} pieces", "close other programs")
     decoded = code_tables(tables, header.pieces, network, corrections, threads, report)
     if decoded.digest != header.digest:
         raise CodecError(f"{path} decodes to other values than were encoded: it was written by another version")

@@ -268,7 +268,10 @@ def oracle_calibrate_command(
         raise OracleCommandError("no network: name the folders of those that shall make up the oracle")
     networks = [network for net in nets for network in open_oracle(net).networks]
     curves = {name: curve for net in nets for name, curve in curves_in(net).items()}
-    pieces = min(MAX_PIECES, max(most for _, (_, most) in networks))
+    pieces = max(most for _, (_, most) in networks)
+    if pieces > MAX_PIECES:  # a self-play network's: it is for all that there are tables of
+        with FileTables(folder) as there:
+            pieces = there.pieces
     check_oracle_place(out)
     with OracleProgress(quiet) as progress, open_values(folder, pieces, progress) as tables:
         oracle = calibrate_oracle(networks, tables, budget, positions, seed, progress.part, games)

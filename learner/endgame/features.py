@@ -8,8 +8,8 @@ kind in the order of its bits, always from the side to move. A position's are li
 **Parity** is that of the number of pieces on odd rows. Every step changes it, so it tells who "has the move" (the
 opposition), which decides many endgames and which no sum over pairs can tell.
 
-**Rows**: ``2 * slice + parity``, of the tables of biases. Slices that were not trained on, with more pieces, borrow the
-row of a smaller one: pieces go from both sides in turn, so that who is ahead stays so.
+**Rows**: ``2 * slice + parity``, of the tables of biases. Slices that were not trained on borrow the row of one with
+fewer pieces: pieces go from both sides in turn, so that who is ahead stays so.
 
 **Groups**: ``2 * (0 fewer, 1 as many, 2 more own pieces) + parity``.
 """
@@ -62,7 +62,7 @@ def slice_table(pieces: int) -> np.ndarray:
     table = np.zeros(NUM_CODES, np.int32)
     for code in range(NUM_CODES):
         material = Material.of_code(code)
-        while material.pieces > pieces:
+        while material not in places and any(material[:2]) and any(material[2:]):
             material = _smaller(material)
         table[code] = places.get(material, 0)
     return table

@@ -27,7 +27,7 @@ class FileTables:
     """Exact values from the files of a folder; what it lacks of few pieces comes with the package. A context manager.
 
     Args:
-        folder: need not be there; None for the default one.
+        folder: None for the default one, which need not be there.
         report: told what part, 0 to 1, of the values asked for is known.
 
     Raises:
@@ -37,7 +37,7 @@ class FileTables:
 
     def __init__(self, folder: Path | None, report: Callable[[float], object] = lambda part: None) -> None:
         place = default_folder() if folder is None else folder
-        there = place.exists()
+        there = folder is not None or place.exists()
         folders = [place, SHIPPED] if there else [SHIPPED]
         self._pairs = {pair for pair, kind in find_files(folders) if kind == "wdl"}
         self._tables, self.report = open_tablebase(place if there else SHIPPED, _CACHE_BYTES), report

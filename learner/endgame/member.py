@@ -7,7 +7,7 @@ import numpy as np
 
 from .networks import EndgameNetwork
 from .probabilities import bounded, log_probabilities, softmax
-from .resolve import CHANGED, MOST_EVALUATIONS, STEADY, Resolved
+from .resolve import CHANGED, MOST_AT_ONCE, MOST_EVALUATIONS, PROVEN, STEADY, Resolved
 from .trust import Beyond
 
 MAX_BOARD_PIECES = 24
@@ -65,8 +65,8 @@ class Member:
                 raise OracleError(f"temperature {temperature}: a positive number is needed")
         if not 0 <= self.calibrated <= MAX_BOARD_PIECES:
             raise OracleError(f"calibrated on {self.calibrated} pieces: 0 to {MAX_BOARD_PIECES} are possible")
-        if self.evaluations < 1:
-            raise OracleError(f"{self.evaluations} evaluations: at least 1 is needed")
+        if not 1 <= self.evaluations <= MOST_AT_ONCE:
+            raise OracleError(f"{self.evaluations} evaluations: 1 to {MOST_AT_ONCE} are possible")
         if not 0 <= self.threshold <= 1 or not 0 <= self.rounds <= MAX_ROUNDS:
             raise OracleError(
                 f"threshold {self.threshold}, rounds {self.rounds}: 0 to 1 and 0 to {MAX_ROUNDS} are possible"
@@ -97,7 +97,7 @@ class Member:
         further = np.maximum(0, pieces.astype(np.int64) - self.edge)
         if self.beyond is not None:
             return self.beyond.applied(found._replace(probabilities=shares), further)
-        rows = np.flatnonzero((further > 0) & (found.evaluations > 0))
+        rows = np.flatnonzero((further > 0) & (found.evaluations > 0) & (found.ways != PROVEN))
         shares[rows] = bounded(shares[rows], UNTESTED_CONFIDENCE)
         return shares
 

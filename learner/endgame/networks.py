@@ -311,8 +311,8 @@ class StoredNetwork(BaseModel, frozen=True, extra="forbid"):
         """
         data = read_weights(path, self.digest, card.name)
         try:
-            network = new_network(self.kind, self.config)
             tensors = safetensors.torch.load(data)
+            network = new_network(self.kind, self.config)
             check_tensors(tensors, network.state_dict())
         except ValidationError as error:
             raise CheckpointError(f"{card}: config: {error.errors()[0]['msg']}") from error

@@ -55,12 +55,12 @@ def probe_command(
         raise ProbeError("no position: give FENs, or write them to standard input, one a line")
     oracle = open_oracle(net, trees)
     console = Console(quiet=quiet, soft_wrap=True, highlight=False, markup=False)
-    console.print(_ROW.format("position", "exact", "plies", "verdict", "win", "draw", "loss", "source"))
     read = bad = 0
     asked: set[tuple[Member, int]] = set()
     sources: set[str] = set()
     patience = [] if search_is_compiled() else ["The first tree search compiles its functions, for about a minute."]
     with open_tablebase(folder) as tables:
+        console.print(_ROW.format("position", "exact", "plies", "verdict", "win", "draw", "loss", "source"))
 
         def answer(board: Board) -> dict[str, Any]:
             pieces = len(board.piece_map())

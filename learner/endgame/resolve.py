@@ -45,7 +45,7 @@ by moves that win, or lose, whatever the judge may say."""
 _FLOOR = np.float32(1e-6)  # least probability whose logarithm is taken
 _SUREST = np.nextafter(np.float32(1), np.float32(0))  # no judgement is as certain as a proof
 _END, _OPEN, _LOST = 0, 1, 2  # to be judged; its moves are among the nodes; no move or no piece
-_MOST_AT_ONCE = 1 << 22  # evaluations of the positions searched at a time: bounds the memory, to some hundred MB
+MOST_AT_ONCE = 1 << 22  # evaluations of the positions searched at a time: bounds the memory, to some hundred MB
 
 
 class Resolved(NamedTuple):
@@ -89,7 +89,7 @@ def resolve(
         threshold: only judgements with a smaller probability of the verdict are searched further.
         most: a position that has taken as many evaluations gets no further round.
     """
-    parts, size = [], max(1, _MOST_AT_ONCE // most)
+    parts, size = [], max(1, MOST_AT_ONCE // most)
     for start in range(0, max(1, len(positions)), size):
         part = positions[start : start + size]
         *_, last = search_rounds(part, judge, rounds, threshold, most)

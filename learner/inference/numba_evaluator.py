@@ -138,7 +138,7 @@ class NumbaEvaluator(NetworkEvaluator):
         """See ``CompiledEvaluator.search``. Threads that share the evaluator take turns."""
         with self._lock:
             counts = StepCounts(*search_residual(state, settings, tables, self._weights, self._buffers, steps))
-        self.asked += counts.judged
+            self.asked += counts.judged
         return counts
 
 
@@ -154,7 +154,7 @@ def pack(folded: ResidualNetwork, largest: np.ndarray | None = None) -> Weights:
     gains, steps = np.ones(len(units)), np.ones((len(units), POINTS, channels))
     lay_out = blocked
     if largest is not None:
-        gains = LARGEST_SHORT / (_HEADROOM * largest)
+        gains = LARGEST_SHORT / (_HEADROOM * np.where(largest > 0, largest, 1))  # 0: no position has reached it
         steps = np.stack([steps_of(matrices) for matrices in points])
         lay_out = paired
     scaled = (matrices / step[:, None] for matrices, step in zip(points, steps, strict=True))

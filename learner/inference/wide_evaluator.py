@@ -63,7 +63,7 @@ class WideEvaluator(NetworkEvaluator):
         """See ``CompiledEvaluator.search``. Threads that share the evaluator take turns."""
         with self._lock:
             counts = StepCounts(*search_wide(state, settings, tables, self._weights, self._buffers, steps))
-        self.asked += counts.judged
+            self.asked += counts.judged
         return counts
 
 

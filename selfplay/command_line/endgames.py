@@ -34,7 +34,7 @@ def tablebase_build(
     """
     from engine.tablebase.commands import build_command
 
-    names = slices.split(",") if slices else None
+    names = None if slices is None else slices.split(",")
     if address is None:
         return build_command(folder, pieces, distance, quiet, names)
     from ..ray_tables import build_over_cluster
