@@ -1,19 +1,19 @@
 """The commands ``crownhead train`` and ``crownhead analyse``."""
 
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 from rich.table import Table
 
 from engine.board import Board
 from engine.console import Console
 from engine.errors import IllegalMoveError
+from engine.files import make_folder
 from engine.players.base import search_moves
 from engine.players.search_player import SearchPlayer, best_first, thoughts_of
 from engine.players.spec import NetworkSpec
-from learner.checkpoint import load_checkpoint, save_checkpoint
+from learner.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from learner.network import try_network
 from learner.report import missing_packages
 
@@ -97,12 +97,15 @@ def _train(request: TrainRequest, quiet: bool) -> TrainFigures:
         raise RunError(f"{mirror.url} holds a run already: continue it with --resume, or choose another URL")
     if mirror is not None and request.resume and not (request.folder / "config.json").exists():
         mirror.pull(request.folder)
+    beginning = _beginning(request) if not request.resume else None
+    if beginning is None:
+        RunFolder.open(request.folder)  # raises if there is no run
     if mirror is not None:
-        mirror.check_writable()
-    run, config = RunFolder.open(request.folder) if request.resume else _begun(request)
+        mirror.check_place(request.folder)
+    make_folder(request.folder)
+    run = RunFolder(request.folder)
     with run.locked():
-        if request.resume:
-            config = _resumed(run, config, request.all_settings, request.minutes).model_copy(update=request.places)
+        config = _resumed(run, request) if beginning is None else _begun(run, beginning)
         with TrainingProgress(quiet) as progress:
             training = Training(run, config, progress)
             progress.limit(training.minutes, training.state.minutes_limit)
@@ -123,30 +126,45 @@ def _train(request: TrainRequest, quiet: bool) -> TrainFigures:
     return figures
 
 
-def _begun(request: TrainRequest) -> tuple[RunFolder, RunConfig]:
-    """Creates the folder of a new run; returns it with its configuration."""
+class _Beginning(NamedTuple):
+    """What a new run begins with; ``first`` and ``teacher`` are networks that were named, or None."""
+
+    config: RunConfig
+    first: Checkpoint | None
+    teacher: Checkpoint | None
+
+
+def _beginning(request: TrainRequest) -> _Beginning:
+    """What a request wants of a new run. Writes nothing."""
     changes: dict[str, Any] = {**request.places}
     settings = request.all_settings
+    named = {setting.partition("=")[0].partition(".")[0] for setting in settings}
+    for key, option in (("init", "--init"), ("stages", "--resume and --set"), ("teacher", "--teacher")):
+        if key in named and not (key == "teacher" and request.teacher):
+            raise RunError(f"--set {key} does not begin a run: use {option}")
     teacher = load_checkpoint(checkpoint_folder(request.teacher)) if request.teacher else None
     if teacher is not None:
         changes |= {"teacher": {"digest": teacher.info.digest}}
-    elif any(setting.startswith("teacher.") for setting in settings):
-        raise RunError("settings of a teacher need one: name it with --teacher")
     first = load_checkpoint(checkpoint_folder(request.init)) if request.init else None
     if first is not None:
-        if any(setting.partition("=")[0].partition(".")[0] == "network" for setting in settings):
+        if "network" in named:
             raise RunError("a run keeps the size of the network it begins with: leave --set network or --init out")
         changes |= {"network": first.info.network.model_dump(), "init": first.info.digest}
     config = make_config(request.preset, settings, **changes)
     choose_device(config.device)  # raises if there is no such device, before any file is written
     try_network(config.network)
-    run = RunFolder.create(request.folder, config)
+    return _Beginning(config, first, teacher)
+
+
+def _begun(run: RunFolder, beginning: _Beginning) -> RunConfig:
+    """Writes a new run into its folder, which is locked; returns its configuration."""
+    config, first, teacher = beginning
+    RunFolder.create(run.path, config)
     if first is not None:
         save_checkpoint(run.checkpoint("000000"), first.network, {"steps": 0}, first.info.digest)
     if teacher is not None:
-        info = teacher.info
-        save_checkpoint(run.teacher, teacher.network, info.figures, info.parent)
-    return run, config
+        save_checkpoint(run.teacher, teacher.network, teacher.info.figures, teacher.info.parent)
+    return config
 
 
 def _print_training(figures: TrainFigures, best: Path) -> None:
@@ -170,28 +188,38 @@ def _print_training(figures: TrainFigures, best: Path) -> None:
     )
 
 
-def _resumed(run: RunFolder, config: RunConfig, settings: Sequence[str], minutes: float | None) -> RunConfig:
-    """Returns the configuration to continue a run with, and writes new settings and minutes into its folder.
+def _resumed(run: RunFolder, request: TrainRequest) -> RunConfig:
+    """Returns the configuration to continue a run with, and writes new settings and minutes into its locked folder.
 
     Raises ``RunError`` if the run has reached its limit, ``ConfigError`` if a setting is wrong or cannot change.
     """
-    state, changed = run.read_state(), config
+    settings, minutes = request.all_settings, request.minutes
+    state, (_, config) = run.read_state(), RunFolder.open(run.path)
+    changed = config
     if settings:
         changed = next_stage(config, settings, state.iteration, run.steps_of(state.iteration))
+    limit = state.minutes_limit if minutes is None else state.minutes + minutes
+    by_minutes = minutes is not None or (limit is not None and limit != config.loop.minutes)  # asked for by --minutes
+    if limit is not None and state.minutes >= limit:
+        raise RunError(f"{run.path} has used its {limit:.2f} minutes: give it more with --minutes")
     most = changed.loop.max_iterations
-    if minutes is None and state.minutes_limit is not None and state.minutes >= state.minutes_limit:
-        raise RunError(f"{run.path} has used its {state.minutes_limit:.2f} minutes: give it more with --minutes")
-    if minutes is None and most is not None and state.iteration >= most:
+    if most is not None and state.iteration >= most and not by_minutes:
         raise RunError(
             f"{run.path} has made its {most} iterations: give it more with --set loop.max_iterations=N or --minutes"
         )
+    choose_device(changed.device)  # raises if there is no such device, before any file is written
     if changed is not config:
         run.begin_stage(changed)
-    if minutes is None:
+    if limit != state.minutes_limit:
+        run.write_state(state.model_copy(update={"minutes_limit": limit}))
+    changed = changed.model_copy(update=request.places)
+    if not by_minutes:
         return changed
-    run.write_state(state.model_copy(update={"minutes_limit": state.minutes + minutes}))
-    asked = any(setting.partition("=")[0] == "loop.max_iterations" for setting in settings)
-    loop = changed.loop.model_copy(update={"minutes": minutes} | ({} if asked else {"max_iterations": None}))
+    named = [setting.partition("=")[0] for setting in settings]
+    if minutes is None and changed.stages:  # goes on with what was asked for last time
+        named += changed.stages[-1].changes
+    asked = "loop.max_iterations" in named
+    loop = changed.loop.model_copy(update={"minutes": limit} | ({} if asked else {"max_iterations": None}))
     return changed.model_copy(update={"loop": loop})
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from engine.game import GAME, GameName, check_game
-from engine.players.spec import NetworkSpec, parse_player
+from engine.players.spec import AlphaBetaSpec, RandomSpec, RolloutSpec, parse_player
 from engine.rules import played
 from engine.sealed import sealed, unsealed
 from engine.search import SearchConfig
@@ -128,7 +128,7 @@ class RunConfig(_Settings):
 
     preset: str = DEFAULT_PRESET
     game: GameName = Field("english", description="see ``crownhead train --game``")
-    seed: int = Field(1, ge=0)
+    seed: int = Field(1, ge=0, lt=2**63)
     pool: Literal["local", "threads", "ray"] = Field(
         "local", description="actors are processes of this machine, threads of the learner, or processes of Ray"
     )
@@ -155,7 +155,7 @@ class RunConfig(_Settings):
     @model_validator(mode="after")
     def _check(self) -> "RunConfig":
         for anchor in self.loop.anchors:
-            if isinstance(parse_player(anchor), NetworkSpec):
+            if not isinstance(parse_player(anchor), RandomSpec | RolloutSpec | AlphaBetaSpec):
                 raise ValueError(f"loop.anchors: {anchor!r} is not random, rollout:N or alphabeta:DEPTH")
         if self.game == GAME and not played.HAS_TABLES and self._needs_tables():
             raise ValueError(f"{played.TITLE} has no endgame tables for adjudication, rescoring, search or exam")

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from .elo import EloRating
 
+_LONGEST_NAME = 30  # characters in a picture
+
 
 def ratings_image(
     table: Sequence[EloRating],
@@ -39,7 +41,7 @@ def ratings_image(
         if line.player not in places and not line.player.isdigit():  # not rejected candidates
             axes.axhline(line.rating, linestyle="--", linewidth=1, color="#b8860b")
             axes.annotate(
-                line.player,
+                _short(line.player),
                 (1, line.rating),
                 xytext=(4, 0),
                 xycoords=axes.get_yaxis_transform(),
@@ -49,8 +51,13 @@ def ratings_image(
             )
     if doubling:
         axes.set_xscale("log", base=2)
-    axes.set(xlabel=axis, ylabel=f"Elo ({reference} = 0)", title=title)
+    axes.set(xlabel=axis, ylabel=f"Elo ({_short(reference)} = 0)", title=title)
     axes.grid(alpha=0.3)
     if climbed:
         figure.legend(loc="outside lower center", frameon=False)  # outside the axes, where it hides no name
     return png_of(figure)
+
+
+def _short(name: str) -> str:
+    """The end of a name, which may be a path: a long one would leave no room for the axes."""
+    return name if len(name) <= _LONGEST_NAME else f"…{name[1 - _LONGEST_NAME :]}"

@@ -31,6 +31,7 @@ from .openings import MatchError, Opening, make_openings
 from .progress import LadderProgress
 from .requests import LadderRequest
 from .run_folder import RunError, RunFolder
+from .steady_file import claimed
 
 _RESULTS_FILE = "ladder.json"
 _FIRST_DOUBLED = 32  # simulations
@@ -112,10 +113,11 @@ def ladder_command(request: LadderRequest, quiet: bool) -> LadderFigures:
     start_engines(specs.values())
     check_packages()
     make_writable_folder(request.target)
-    results = LadderResults(request.target / _RESULTS_FILE, settings)
     pairings = {(a, b): pairing(a.spec, b.spec) for a, b in pairs}
-    pool = open_pool(request.jobs, request.address, None, games * len(pairs))
-    errors = play_missing(pairings, openings, games, pool, results, quiet)
+    with claimed(request.target / _RESULTS_FILE):
+        results = LadderResults(request.target / _RESULTS_FILE, settings)
+        pool = open_pool(request.jobs, request.address, None, games * len(pairs))
+        errors = play_missing(pairings, openings, games, pool, results, quiet)
     tallies = {(a.name, b.name): results.tally(a.name, b.name, games) for a, b in pairs}
     standings = Standings.of(players, tallies)
     run, out = str(request.run), str(request.target)

@@ -6,6 +6,7 @@ from typing import NotRequired
 
 from engine.console import Console
 from engine.players.hub import HubPlayer
+from engine.players.simple import make_simple_player
 from engine.players.spec import HubSpec, NetworkSpec, PlayerSpec
 
 from .conditions import Conditions
@@ -17,6 +18,7 @@ from .openings import Opening, make_openings
 from .progress import MatchProgress
 from .requests import MatchRequest
 from .sprt import Sprt, SprtFigures
+from .steady_file import claimed
 
 
 class MatchFigures(MatchSummary):
@@ -34,9 +36,10 @@ class MatchFigures(MatchSummary):
 def settings_of(spec: PlayerSpec, conditions: Conditions) -> str:
     """Settings of a player that its text leaves open: ``players.settings_text`` of a network, "" of other players.
 
-    Raises what ``players.search_of`` raises if there is no such network.
+    Raises what ``players.search_of`` raises if there is no such network, and ``make_simple_player`` of other players.
     """
     if not isinstance(spec, NetworkSpec):
+        make_simple_player(spec)
         return ""
     from .players import settings_text  # loads torch, which other players do not need
 
@@ -90,6 +93,14 @@ def pairing_of(request: MatchRequest) -> Pairing:
 
 def match_command(request: MatchRequest, quiet: bool) -> MatchFigures:
     """Plays a match; see ``crownhead match --help``."""
+    if request.pdn is None:
+        return _played(request, quiet)
+    check_writable(request.pdn)
+    with claimed(request.pdn):
+        return _played(request, quiet)
+
+
+def _played(request: MatchRequest, quiet: bool) -> MatchFigures:
     control, games = request.control, request.games
     pairing = pairing_of(request)
     settings = [settings_of(spec, pairing.conditions) for spec in pairing.players]
@@ -105,7 +116,6 @@ def match_command(request: MatchRequest, quiet: bool) -> MatchFigures:
         }
         file = MatchFile(request.pdn, (first, second), tags, (settings[0], settings[1]), chosen, games)
         kept = file.read() if request.resume else {}
-        check_writable(request.pdn)
     if not quiet:
         _tell_untimed(pairing)
     start_engines(pairing.players)

@@ -40,6 +40,7 @@ class MatchFile:
         self._players, self._tags, self._settings = players, dict(tags), settings
         self._openings, self._games = openings, games
         self._texts: dict[int, str] = {}
+        self._read: frozenset[int] = frozenset()
         self._file = SteadyFile(path, self._content)
 
     # --- reading
@@ -75,6 +76,7 @@ class MatchFile:
                 self._texts[game.index] = format_game(pdn)
         if bad and not kept:
             raise self._misfit(str(bad[0]))
+        self._read = frozenset(kept)
         return kept
 
     def _misfit(self, what: str) -> MatchError:
@@ -124,11 +126,12 @@ class MatchFile:
         """Writes games that are not yet written; raises ``StorageError``.
 
         Args:
-            games: only the first ``games`` games are kept; the others were played after the decision. None: all.
+            games: of the games added, only the first ``games`` of the match are kept: the others were played after
+                the decision. None: all.
         """
         with self._file.lock:
             if games is not None:
-                self._texts = {index: text for index, text in self._texts.items() if index < games}
+                self._texts = {i: text for i, text in self._texts.items() if i < games or i in self._read}
         if self._texts:
             self._file.write()
 

@@ -16,6 +16,7 @@ from engine.files import make_folder, read_text
 
 from .command_line.options import request_command
 from .match_commands import MatchFigures, match_command, pairing_of, settings_of
+from .openings import make_openings
 from .requests import MatchesRequest, MatchRequest, RequestError
 
 _NAME_LENGTH = 60  # characters of a match's line in the name of its PDN file
@@ -42,6 +43,8 @@ def matches_command(request: MatchesRequest, quiet: bool) -> QueueFigures:
         StorageError: the file cannot be read.
     """
     queue = dict(_read_queue(request.file, request.out))
+    if not queue:
+        raise RequestError(f"{request.file} has no match: write one a line, like champion alphabeta:8 --seconds 0.1")
     make_folder(request.out)
     console, done = Console(stderr=quiet), list[QueuedFigures]()
     for number, (line, match) in enumerate(queue.items(), 1):
@@ -69,7 +72,7 @@ def _read_queue(file: Path, folder: Path) -> Iterator[tuple[str, MatchRequest]]:
             yield line, _match_of(words, folder / _file_name(line))
         except Exception as error:
             usage = getattr(error, "format_message", None)  # an error of the command line itself has it
-            if usage is None and not isinstance(error, ValueError):
+            if usage is None and not isinstance(error, ValueError | OSError):
                 raise
             raise RequestError(f"{file}, line {number}: {usage() if usage else error}") from error
 
@@ -83,6 +86,7 @@ def _match_of(words: list[str], pdn: Path) -> MatchRequest:
         raise RequestError("write the arguments of crownhead match, like champion alphabeta:8 --seconds 0.1")
     if request.pdn is not None or request.resume:
         raise RequestError("--pdn and --resume are not for a queue: its games are kept in --out")
+    make_openings(request.openings, (request.games + 1) // 2, request.seed)
     pairing = pairing_of(request)
     for player in pairing.players:
         settings_of(player, pairing.conditions)  # raises if a network cannot be read

@@ -36,10 +36,12 @@ class Mirror:
         self.url = url
         try:
             import fsspec
+            from fsspec.implementations.local import LocalFileSystem
 
             self._files, self._root = fsspec.core.url_to_fs(url)
         except (ImportError, ValueError, OSError) as error:
             raise RunError(f"{url}: {one_line(error)}; S3 needs pip install s3fs, GCS pip install gcsfs") from error
+        self._is_local = isinstance(self._files, LocalFileSystem)
         self._stored = self._read_list()
         self._objects: set[str] | None = None  # digests of all objects there; None: not looked yet
         self._thread: threading.Thread | None = None
@@ -71,8 +73,10 @@ class Mirror:
             sha256_of((folder.path / name).read_bytes()) != self._stored[name] for name in shards[:1] + shards[-1:]
         )
 
-    def check_writable(self) -> None:
-        """Rewrites ``run.json`` unchanged; raises ``RunError`` if it cannot be written."""
+    def check_place(self, run: Path) -> None:
+        """Rewrites ``run.json`` unchanged; raises ``RunError`` if it cannot be written, or lies in the run's folder."""
+        if self._is_local and Path(self._root).resolve().is_relative_to(run.resolve()):
+            raise RunError(f"{self.url} lies in the run that it shall be a copy of: choose another --mirror")
         try:
             self._files.makedirs(f"{self._root}/objects", exist_ok=True)
             self._write_list(self._stored)

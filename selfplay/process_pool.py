@@ -7,6 +7,8 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import Connection
 
+from engine.interrupts import interrupt_noted
+
 from .config import RunConfig
 from .knowledge import endgame_knowledge
 from .pool import Pool, PoolActor, Result, finished
@@ -48,8 +50,9 @@ class ProcessPool(Pool):
         """See ``Pool.close``."""
         self._running.close()
         running = [actor for actor in self._actors if actor.handle is not None]
-        for actor in running:
-            actor.handle.shutdown(wait=True, cancel_futures=True)
+        with interrupt_noted():  # a process that is starting would complain of a parent that has left
+            for actor in running:
+                actor.handle.shutdown(wait=True, cancel_futures=True)
         return finished(running)
 
 

@@ -43,9 +43,10 @@ class Ratings:
 
     @property
     def reference(self) -> str:
-        """The player rated 0: the anchor met last, so that runs can be compared; without anchors the first network."""
+        """The player rated 0: the anchor met last, so that runs can be compared; without anchors the oldest network."""
         anchors = [result.player_b for result in self.results if not result.player_b.isdigit()]
-        return anchors[-1] if anchors else _FIRST_NETWORK
+        networks = [name for result in self.results for name in (result.player_a, result.player_b)]
+        return anchors[-1] if anchors else min(networks, default=_FIRST_NETWORK)
 
     def add(self, result: PairingResult) -> None:
         """Adds a match; it replaces an earlier match between the same players (which a kill made the run repeat)."""

@@ -1,6 +1,7 @@
 """State of a run, read from its folder during training or afterwards."""
 
 import json
+import math
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,7 +9,7 @@ from statistics import fmean
 from typing import Any, TypedDict
 
 from .ratings import Ratings
-from .run_folder import RunFolder
+from .run_folder import RunError, RunFolder, RunState
 
 _TAIL_BYTES = 1 << 22  # bytes read from the end of the log: about ten thousand events
 _SHOWN = 5  # latest gates and faults that are shown
@@ -87,7 +88,15 @@ def read_status(run: RunFolder, rate_seconds: float) -> StatusFigures:
     Args:
         rate_seconds: seconds at the end of the log over which rates are averaged.
     """
-    state, events, now = run.read_state(), last_events(run.log_path), time.time()
+    state, events = run.read_state(), last_events(run.log_path)
+    try:
+        return _status(run, state, events, rate_seconds)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise RunError(f"{run.log_path} has an event that this program did not write ({error!r})") from error
+
+
+def _status(run: RunFolder, state: RunState, events: Sequence[Event], rate_seconds: float) -> StatusFigures:
+    now = time.time()
     last = events[-1]["time"] if events else None
     recent = [event for event in events if event["time"] >= events[-1]["time"] - rate_seconds]
     plays, learnt = _of(recent, "play"), _of(recent, "learn")
@@ -132,11 +141,15 @@ def last_events(path: Path) -> list[Event]:
     for line in lines:
         try:
             event = json.loads(line)
-        except ValueError:  # cut short by a kill
+        except (ValueError, RecursionError):  # cut short by a kill, or something else
             continue
-        if isinstance(event, dict) and "event" in event and "time" in event:
+        if isinstance(event, dict) and "event" in event and _is_time(event.get("time")):
             events.append(event)
     return events
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
 
 
 def _of(events: Sequence[Event], kind: str) -> list[Event]:

@@ -1,13 +1,55 @@
 """A file that is rewritten soon after each change of its content."""
 
+import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
-from engine.files import StorageError, atomic_write
+from engine.files import StorageError, atomic_write, lock
 
 _PAUSE_FACTOR = 20  # pause after writing, as a multiple of the time that writing took
+
+
+class FileInUseError(ValueError):
+    """Another process keeps a file up to date; the message names it."""
+
+
+@contextmanager
+def claimed(path: Path) -> Iterator[None]:
+    """Inside this context no other process may claim the file, by a lock beside it that ends with the process.
+
+    Raises ``FileInUseError`` if another has claimed it, ``StorageError`` if its folder cannot be written.
+    """
+    beside = path.with_name(f".{path.name}.lock")
+    while True:
+        try:
+            file = open(beside, "a+b")  # noqa: SIM115 - open as long as the lock is held
+        except OSError as error:
+            raise StorageError(error.errno, f"cannot write {path}: {error.strerror or error}") from error
+        try:
+            lock(file)
+        except OSError:
+            file.close()
+            raise FileInUseError(f"{path} is in use by another process: wait for it, or name another") from None
+        if _is_there(file, beside):
+            break
+        file.close()  # the process that held it has removed it
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # Windows does not remove what is open
+            beside.unlink()
+        file.close()
+
+
+def _is_there(file: BinaryIO, path: Path) -> bool:
+    """Whether an open file still has this name."""
+    with suppress(OSError):
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    return False
 
 
 class SteadyFile:

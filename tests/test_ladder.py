@@ -13,11 +13,12 @@ from engine.players.spec import NetworkSpec
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
 from selfplay.config import make_config
-from selfplay.elo import Tally, elo_from_score, fit_elo
+from selfplay.elo import PairingResult, Tally, elo_from_score, fit_elo
 from selfplay.ladder import LadderPlayer, LadderResults, Standings, evenly_spaced, ladder_pairs
 from selfplay.ladder_commands import ladder_command
 from selfplay.match_pool import MatchPool
 from selfplay.openings import MatchError
+from selfplay.ratings import Ratings
 from selfplay.requests import LadderRequest, RequestError
 from selfplay.run_folder import Promotion, RunError, RunFolder, RunState
 
@@ -156,6 +157,15 @@ def test_what_is_common_to_two_players_is_no_doubt_between_them() -> None:
     assert error < 0.7 * errors["a"]
     assert fit.difference("a", "anchor")[1] == pytest.approx(errors["a"])
     assert fit.difference("b", "a") == pytest.approx((-difference, error), abs=1e-6)
+
+
+def test_a_table_without_anchors_begins_with_the_oldest_network_it_knows(tmp_path: Path) -> None:
+    """Also where the table of a run was removed, because it was damaged."""
+    ratings = Ratings(tmp_path / "elo.json")
+    ratings.add(PairingResult("000007", "000006", 5, 5, 0))
+    ratings.save()
+    assert Ratings(tmp_path / "elo.json").reference == "000006"
+    assert {line.player: line.rating for line in ratings.table()}["000006"] == 0
 
 
 # The command
@@ -301,6 +311,7 @@ def test_what_a_ladder_cannot_do(run: RunFolder, tmp_path: Path) -> None:
     assert (alone["climb"], alone["steps"]) == (None, [])
 
 
+@pytest.mark.filterwarnings("error:constrained_layout")
 def test_from_the_command_line(run: RunFolder, tmp_path: Path) -> None:
     def crownhead(*arguments: object) -> dict[str, Any]:
         done = crownhead_here(*arguments, "--json")

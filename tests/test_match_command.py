@@ -28,6 +28,7 @@ from selfplay.openings import MatchError, make_openings
 from selfplay.players import checkpoint_folder
 from selfplay.requests import MatchRequest, RequestError
 from selfplay.sprt import Sprt
+from selfplay.steady_file import FileInUseError, claimed
 
 RULES = {"NO_MOVES", "REPETITION", "REVERSIBLE_PLIES"}
 
@@ -268,6 +269,29 @@ def test_sprt_ends_a_match(tmp_path: Path) -> None:
     short = match("random", "random", games=4, sprt="0,5")
     assert short["sprt"]["decision"] is None
     assert short["games"] == 4
+
+
+def test_a_decision_takes_no_games_away_that_were_there(tmp_path: Path) -> None:
+    path = tmp_path / "games.pdn"
+    match("alphabeta:2", "random", games=20, pdn=path)
+    before = moves_of(path)
+    figures = match("alphabeta:2", "random", games=20, pdn=path, resume=True, sprt="-100,100")
+    assert figures["sprt"]["decision"] == "H1"
+    assert figures["games"] < 20 == len(before)
+    assert moves_of(path) == before
+
+
+def test_two_matches_never_write_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "games.pdn"
+    with claimed(path), pytest.raises(FileInUseError, match=r"games\.pdn is in use by another process"):
+        match(pdn=path)
+    assert list(tmp_path.iterdir()) == []
+    hold = f"from selfplay.steady_file import claimed; claim = claimed(Path({str(path)!r})); claim.__enter__()"
+    killed = f"import os; from pathlib import Path; {hold}; os._exit(1)"
+    subprocess.run([sys.executable, "-c", killed], cwd=ROOT, check=False)
+    assert [left.name for left in tmp_path.iterdir()] == [".games.pdn.lock"]  # it holds nothing any more
+    match(games=1, pdn=path)
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_sprt_counts_pairs_in_order_and_stands_by_its_word() -> None:

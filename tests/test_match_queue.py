@@ -45,6 +45,9 @@ def test_a_queue_goes_on_where_it_was(tmp_path: Path, capsys: pytest.CaptureFixt
         ("random 'random", "No closing quotation"),
         ("--help", "write the arguments of crownhead match"),
         ("random rollout:2 --games 2", "this match is in the file twice"),
+        ("random random --openings nothing", "neither ballots nor random:K"),
+        ("random random --openings file:nowhere", "cannot read nowhere"),
+        ("random tablebase:nowhere", "cannot read the folder nowhere"),
     ],
 )
 def test_a_wrong_line_is_named_before_anything_is_played(tmp_path: Path, line: str, message: str) -> None:
@@ -53,3 +56,9 @@ def test_a_wrong_line_is_named_before_anything_is_played(tmp_path: Path, line: s
     with pytest.raises(RequestError, match=rf"queue\.txt, line 2: .*{re.escape(message)}"):
         matches_command(MatchesRequest(file, out), quiet=True)
     assert not out.exists()
+
+
+def test_an_empty_queue_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "queue.txt").write_text("# nothing yet\n\n")
+    with pytest.raises(RequestError, match=r"queue\.txt has no match: write one a line"):
+        matches_command(MatchesRequest(tmp_path / "queue.txt", tmp_path / "games"), quiet=True)

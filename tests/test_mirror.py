@@ -234,3 +234,9 @@ def test_what_failed_updates_have_written_is_removed(
     (Mirror(url) if killed else mirror).push(run, wait=True)
     assert not caplog.records
     assert len(list(objects.iterdir())) == len(set(contents(run.path).values()))
+
+
+def test_a_copy_does_not_lie_in_what_it_is_a_copy_of(run: RunFolder) -> None:
+    with pytest.raises(RunError, match="lies in the run that it shall be a copy of"):
+        Mirror((run.path / "copy").as_uri()).check_place(run.path)
+    assert not (run.path / "copy").exists()

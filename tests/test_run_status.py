@@ -82,8 +82,16 @@ def test_logs_that_say_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "nothing has happened yet" in " ".join(capsys.readouterr().out.split())
     run.log_path.write_bytes(b'{"time": 1, "event": "start"}\nnull\n{"time": 2, "eve')
     assert [event["event"] for event in last_events(run.log_path)] == ["start"]
+    odd = [b"[" * 100_000, b'{"time": 1e400, "event": "start"}', b'{"time": "x", "event": "play"}']
+    run.log_path.write_bytes(b"\n".join([b'{"time": 1, "event": "start"}', *odd]))
+    assert [event["event"] for event in last_events(run.log_path)] == ["start"]
+    run.log_path.write_bytes(b'{"time": 1, "event": "gate"}\n')
+    with pytest.raises(RunError, match=r"log\.jsonl has an event that this program did not write \(KeyError"):
+        read_status(run, 60)
     run.log_path.unlink()
     assert read_status(run, 60)["seconds_ago"] is None
+    with pytest.raises(RunError, match="--json shows the state once"):
+        status_command(StatusRequest(run.path, watch=True), True)
     with pytest.raises(RunError, match="holds no run"):
         status_command(StatusRequest(tmp_path), False)
 
@@ -144,7 +152,7 @@ def test_metrics_are_read_anew_on_loopback_alone(tmp_path: Path) -> None:
         with socket.socket() as other:
             other.bind(("127.0.0.2", port))  # is free: the metrics do not listen to all addresses
         with pytest.raises(OSError, match=f"port {port} cannot be opened"):
-            status_command(StatusRequest(run.path, prometheus=port), True)
+            status_command(StatusRequest(run.path, prometheus=port), False)
     finally:
         stop()
 

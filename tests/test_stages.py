@@ -5,6 +5,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+import torch
 from programs import crownhead_here
 from training_runs import assert_refused, trained
 
@@ -103,3 +104,23 @@ def test_a_resumed_run_takes_on_settings(run_copy: Path) -> None:
     logged = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
     told = next(event for event in logged if event["event"] == "settings")
     assert told["changes"] == {"loop.max_iterations": [2, 3], "search.num_simulations": [8, 6]}
+
+
+def test_what_cannot_be_changes_nothing(run_copy: Path) -> None:
+    before = {name: (run_copy / name).read_bytes() for name in ("config.json", "state.json")}
+    resume = ("train", "--run", run_copy, "--resume")
+    if not torch.cuda.is_available():
+        refused = crownhead_here(*resume, "--minutes", 1, "--set", "device=cuda")
+        assert_refused(refused, "torch finds no CUDA device here")
+    assert_refused(crownhead_here(*resume, "--pool", "rai"), "--pool 'rai': choose one of local, threads, ray")
+    assert {name: (run_copy / name).read_bytes() for name in before} == before
+
+
+def test_minutes_that_are_left_go_on_without_being_asked_for_again(run_copy: Path) -> None:
+    """As after Ctrl-C in ``--resume --minutes``, which lets a run make more iterations than its preset has."""
+    folder = RunFolder(run_copy)
+    state = folder.read_state()
+    folder.write_state(state.model_copy(update={"minutes_limit": state.minutes + 0.02}))
+    trained("--run", run_copy, "--resume")
+    assert folder.read_state().minutes >= state.minutes + 0.02
+    assert_refused(crownhead_here("train", "--run", run_copy, "--resume"), "minutes: give it more with --minutes")

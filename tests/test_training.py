@@ -262,6 +262,23 @@ def test_create_and_open_refuse_what_does_not_fit(tmp_path: Path) -> None:
         RunFolder.open(tmp_path / "other")
 
 
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("seed=99999999999999999999999", "seed"),
+        ("init=xyz", "--set init does not begin a run: use --init"),
+        ('teacher={"digest":"x"}', "--set teacher does not begin a run: use --teacher"),
+        ("teacher.plays=0.5", "--set teacher does not begin a run: use --teacher"),
+        ("stages=[]", "--set stages does not begin a run: use --resume and --set"),
+        ('loop.anchors=["hub:program"]', "is not random, rollout:N or alphabeta:DEPTH"),
+    ],
+)
+def test_a_run_that_cannot_be_leaves_no_folder(tmp_path: Path, setting: str, words: str) -> None:
+    begin = ("train", "--preset", "smoke", "--run", tmp_path / "run", "--mirror", (tmp_path / "copy").as_uri())
+    assert_refused(crownhead_here(*begin, "--set", setting), words)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_run_may_begin_with_a_network(tmp_path: Path) -> None:
     torch.manual_seed(7)
     network = make_network(NETWORKS["tiny"])

@@ -7,6 +7,7 @@ import numpy as np
 from ..board import Board, Move
 from ..game import ENGLISH, check_game
 from ..tablebase import Tablebase, open_tablebase
+from ..tablebase.store import find_files
 from .alphabeta import AlphaBetaPlayer
 from .base import OneByOne, Player
 from .hub import HubPlayer
@@ -85,7 +86,7 @@ def make_simple_player(spec: SimpleSpec, seconds: float | None = None, seed: int
         PlayerSpecError: the program of an external engine does not exist.
         PlayerError: ``seconds`` is not above 0.
         OtherGameError: the player knows English draughts only.
-        RulesError, OSError: the file of rules cannot be used.
+        RulesError, OSError: the file of rules cannot be used, or the folder of tables not be read.
     """
     if not isinstance(spec, RandomSpec | RolloutSpec | AlphaBetaSpec):
         check_game(f"the player {spec.text}", ENGLISH)
@@ -97,6 +98,8 @@ def make_simple_player(spec: SimpleSpec, seconds: float | None = None, seed: int
         case AlphaBetaSpec(depth):
             return AlphaBetaPlayer(depth, seconds, seed)
         case TablebaseSpec(folder):
+            if folder is not None:
+                find_files([Path(folder)])
             return TablebasePlayer(folder, seed)
         case RulesSpec(path):
             return RulesPlayer(path)

@@ -125,6 +125,8 @@ class LadderRequest(Limited):
         super().__post_init__()
         if self.doublings is not None and (self.seconds is not None or self.networks is not None):
             raise RequestError("--doublings rates one network by simulations: leave --seconds and --networks out")
+        if self.doublings is not None and self.simulations == 0:
+            raise RequestError("--doublings begins with --simulations: give it at least 1, or leave it out")
         _ = self.fixed  # checks them
 
     @property

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ..model_card import CardFigures
     from ..run_status import StatusFigures
 
+POOLS = "local", "threads", "ray"
+
 
 @dataclass(frozen=True)
 class TrainRequest:
@@ -59,6 +61,8 @@ class TrainRequest:
     def __post_init__(self) -> None:
         if self.mirror is not None and not self.mirror.strip():
             raise RequestError("--mirror is empty: name a location, like s3://BUCKET/RUN")
+        if self.pool not in (None, *POOLS):
+            raise RequestError(f"--pool {self.pool!r}: choose one of {', '.join(POOLS)}")
         if self.game not in (None, *GAMES):
             raise RequestError(f"--game {self.game!r}: choose one of {', '.join(GAMES)}")
         for what, option, given in (("network", "--init", self.init), ("teacher", "--teacher", self.teacher)):
