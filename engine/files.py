@@ -160,6 +160,7 @@ def lock(file: IO[bytes]) -> None:
     if WINDOWS:
         import msvcrt
 
+        file.seek(0)  # the lock is of one byte from here on
         msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
     else:
         import fcntl

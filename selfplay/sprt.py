@@ -8,7 +8,7 @@ from .elo import Tally
 from .gate import llr_bounds, log_likelihood_ratio
 from .openings import MatchError
 
-ALPHA = BETA = 0.05
+ALPHA = BETA = 0.05  # probabilities of accepting H1 if H0 is true, and H0 if H1 is true
 _LARGEST = 1000.0
 Decision = Literal["H0", "H1"]
 
@@ -34,8 +34,6 @@ class Sprt:
     Pairs must be added in the order of the openings, not in the order in which games end: else short games count first.
 
     Attributes:
-        alpha: probability of accepting H1 if H0 is true.
-        beta: probability of accepting H0 if H1 is true.
         decision: the accepted hypothesis; None while there is none.
 
     Raises:
@@ -44,8 +42,6 @@ class Sprt:
 
     elo0: float
     elo1: float
-    alpha: float = ALPHA
-    beta: float = BETA
     tally: Tally = field(default_factory=Tally)
     decision: Decision | None = None
 
@@ -80,15 +76,15 @@ class Sprt:
     @property
     def bounds(self) -> tuple[float, float]:
         """Values of ``llr`` at which H0 (at most the first) and H1 (at least the second) are accepted."""
-        return llr_bounds(self.alpha, self.beta)
+        return llr_bounds(ALPHA, BETA)
 
     def report(self) -> SprtFigures:
         lower, upper = self.bounds
         return {
             "elo0": self.elo0,
             "elo1": self.elo1,
-            "alpha": self.alpha,
-            "beta": self.beta,
+            "alpha": ALPHA,
+            "beta": BETA,
             "llr": self.llr,
             "lower": lower,
             "upper": upper,

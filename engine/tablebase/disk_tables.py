@@ -83,7 +83,7 @@ class OnDisk(Dense):
     def left_bytes(cls, folder: Path) -> int:
         """Bytes that the file of rows in a folder takes; 0 without one."""
         file = folder / cls.files[0]
-        return 512 * file.stat().st_blocks if file.exists() else 0
+        return 512 * getattr(file.stat(), "st_blocks", 0) if file.exists() else 0  # Windows does not say
 
     @classmethod
     def remove_spent(cls, pieces: int, folder: Path) -> None:
