@@ -149,7 +149,9 @@ class Mirror:
             _LOG.warning("the copy at %s is behind: %s", self.url, one_line(error))
 
     def _read(self, name: str) -> bytes:
-        digest = self._stored[name]
+        digest = self._stored.get(name)
+        if digest is None:
+            raise RunError(f"{self.url} lacks {name}: it is no whole copy of a run")
         data: bytes = self._try(lambda: self._files.cat_file(self._object(digest)))
         if sha256_of(data) != digest:
             raise RunError(f"{self.url}: {name} is damaged")

@@ -240,3 +240,11 @@ def test_a_copy_does_not_lie_in_what_it_is_a_copy_of(run: RunFolder) -> None:
     with pytest.raises(RunError, match="lies in the run that it shall be a copy of"):
         Mirror((run.path / "copy").as_uri()).check_place(run.path)
     assert not (run.path / "copy").exists()
+
+
+def test_a_copy_that_lacks_its_state_is_refused(run: RunFolder, url: str) -> None:
+    mirror = Mirror(url)
+    mirror.push(run, wait=True)
+    mirror._write_list({name: digest for name, digest in mirror._stored.items() if name != "state.json"})
+    with pytest.raises(RunError, match=r"lacks state\.json"):
+        Mirror(url).check(run)
