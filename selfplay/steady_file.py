@@ -1,5 +1,6 @@
 """A file that is rewritten soon after each change of its content."""
 
+import errno
 import os
 import threading
 import time
@@ -11,6 +12,7 @@ from typing import BinaryIO
 from engine.files import StorageError, atomic_write, lock
 
 _PAUSE_FACTOR = 20  # pause after writing, as a multiple of the time that writing took
+_HELD = errno.EACCES, errno.EAGAIN, errno.EDEADLK  # what ``lock`` says if another process holds a lock
 
 
 class FileInUseError(ValueError):
@@ -31,7 +33,9 @@ def claimed(path: Path) -> Iterator[None]:
             raise StorageError(error.errno, f"cannot write {path}: {error.strerror or error}") from error
         try:
             lock(file)
-        except OSError:
+        except OSError as error:
+            if error.errno not in _HELD:  # a file system without locks
+                break
             file.close()
             raise FileInUseError(f"{path} is in use by another process: wait for it, or name another") from None
         if _is_there(file, beside):
