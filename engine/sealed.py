@@ -14,8 +14,11 @@ class ChecksumError(ValueError):
 
 
 def sealed(fields: Mapping[str, Any]) -> bytes:
-    """A JSON object as a file; its last key, ``checksum``, is the SHA-256 of the others."""
-    text = json.dumps({**fields, _KEY: _checksum(fields)}, indent=2, ensure_ascii=False)
+    """A JSON object as a file; its first key, ``checksum``, is the SHA-256 of the others.
+
+    The first, so that whoever changes the file by hand has a line to delete, and no comma before it.
+    """
+    text = json.dumps({_KEY: _checksum(fields), **fields}, indent=2, ensure_ascii=False)
     return (text + "\n").encode()
 
 

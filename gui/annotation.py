@@ -46,8 +46,8 @@ class AnnotatedGame(TypedDict):
 def annotated(game: PdnGame, report: GameReport, annotator: str) -> PdnGame:
     """Returns a copy of the game with its report. Earlier comments, variations and glyphs are kept.
 
-    Every move gets its evaluation as a comment: the expected score of Black (``52%``). For a fault, the comment also
-    names the better move, and its line becomes a variation.
+    Every move gets its evaluation as a comment: the expected score of Black (``Black 52%``). For a fault, the comment
+    also names the better move, and its line becomes a variation.
 
     Args:
         report: report of the game's main line.

@@ -17,7 +17,9 @@ oracle = typer.Typer(
 @tablebase.command("build")
 def tablebase_build(
     pieces: Annotated[int, typer.Option(min=2, max=MOST_PIECES, help="Tables of 2 to this many pieces.")] = 5,
-    folder: Tables = None,
+    folder: Annotated[
+        Path | None, typer.Option("--dir", help="Folder to build in; if left out, one in the user's cache.")
+    ] = None,
     distance: Annotated[bool, typer.Option("--distance", help="Also store how many plies every win takes.")] = False,
     slices: Annotated[
         str | None,

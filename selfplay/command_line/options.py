@@ -17,7 +17,8 @@ def _note_json(context: typer.Context, wanted: bool) -> bool:
 Json = Annotated[bool, typer.Option("--json", callback=_note_json, help="Print the results as JSON, in the last line.")]
 Fen = Annotated[str | None, typer.Option(help="Position, like B:W21,22,K23:B1-4,K30; the start position if left out.")]
 Tables = Annotated[
-    Path | None, typer.Option("--dir", help="Folder of the tables; if left out, one in the user's cache.")
+    Path | None,
+    typer.Option("--dir", help="Folder of the tables; if left out, that in the user's cache, then the package's."),
 ]
 Net = Annotated[
     str | None,

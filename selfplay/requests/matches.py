@@ -194,7 +194,7 @@ class BlundersRequest(Limited):
     games: Annotated[Path | None, typer.Option(help="Take positions from these games (PDN), not random ones.")] = None
     strict: Annotated[bool, typer.Option("--strict", help="Refuse a file in which a game cannot be read.")] = False
     reasons: Annotated[
-        bool, typer.Option("--reasons", help="Give a reason for each blunder; takes part of a second.")
+        bool, typer.Option("--reasons", help="Give a reason for each blunder; takes about a second each.")
     ] = False
     pieces: Annotated[int, typer.Option(min=2, max=7, help="Endgames of 2 to this many pieces.")] = 5
     positions: Annotated[int, typer.Option(min=1, help="Number of positions to ask the player about.")] = 500

@@ -24,7 +24,9 @@ Address = Annotated[
 GameSeed = Annotated[int, typer.Option(min=0, help="Seed of openings and players.")]
 DistanceTables = Annotated[
     Path | None,
-    typer.Option("--dir", help="Tables with distances, for perfect defence; if left out, those in the user's cache."),
+    typer.Option(
+        "--dir", help="Tables with distances, for perfect play; if left out, the user's, then the package's."
+    ),
 ]
 
 
