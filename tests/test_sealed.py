@@ -26,6 +26,13 @@ def test_what_was_written_comes_back(fields: dict[str, object]) -> None:
     assert unsealed(json.dumps(json.loads(sealed(fields)), indent=None)) == fields  # laid out in another way
 
 
+def test_who_changes_a_file_deletes_one_line() -> None:
+    lines = sealed({"a": 1, "b": [2]}).decode().splitlines()
+    changed = [line.replace("1", "7") for line in lines if '"checksum"' not in line]
+    assert len(changed) == len(lines) - 1
+    assert unsealed("\n".join(changed)) == {"a": 7, "b": [2]}
+
+
 def test_files_without_a_checksum_are_read_as_they_are() -> None:
     assert unsealed(b'{"a": 1}') == {"a": 1}
     assert unsealed("[1]") == [1]

@@ -24,9 +24,7 @@ Address = Annotated[
 GameSeed = Annotated[int, typer.Option(min=0, help="Seed of openings and players.")]
 DistanceTables = Annotated[
     Path | None,
-    typer.Option(
-        "--dir", help="Tables with distances, for perfect play; if left out, the user's, then the package's."
-    ),
+    typer.Option("--dir", help="Tables with distances, for perfect play; if left out, the user's, then the package's."),
 ]
 
 
