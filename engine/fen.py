@@ -93,7 +93,6 @@ def _parse_side(text: str, shown: str) -> tuple[set[int], set[int]]:
     return men, kings
 
 
-@lru_cache(_REMEMBERED)
 def parse_fen(fen: str) -> tuple[Color, int, int, int]:
     """Reads a FEN.
 
@@ -103,6 +102,12 @@ def parse_fen(fen: str) -> tuple[Color, int, int, int]:
     Raises:
         FenError: what is wrong with the text or the position, and where.
     """
+    return _parsed(fen) if len(fen) <= _LONGEST else _parsed.__wrapped__(fen)
+
+
+@lru_cache(_REMEMBERED)
+def _parsed(fen: str) -> tuple[Color, int, int, int]:
+    """``parse_fen``; what is remembered is of bounded length."""
     shown = _shown(fen)
     text = fen.strip().removesuffix(".").upper()
     parts = text.split(":")

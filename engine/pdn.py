@@ -110,6 +110,8 @@ class PdnGame:
         tags = dict(headers or {})
         tags.setdefault("Result", board.result())
         tags["GameType"] = GAME_TYPE
+        for name in ("SetUp", "FEN"):
+            tags.pop(name, None)
         if board.start_fen != START_FEN:
             tags |= {"SetUp": "1", "FEN": board.start_fen}
         return cls(tags, [PdnNode(move) for move in board.move_stack])

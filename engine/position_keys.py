@@ -80,7 +80,7 @@ def key_of(board: Board) -> int:
 def keys_of_game(fen: str, moves: Sequence[str]) -> np.ndarray:
     """The keys of a game's positions, int64 [plies + 1], from the start position on.
 
-    At a move that cannot be played, the keys end with the position before it.
+    At a move that cannot be played, the keys end with the position before it. Of captures, only start and end count.
 
     Args:
         fen: the start position.

@@ -7,6 +7,7 @@ import reference
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from engine import fen as fen_module
 from engine.board import Board
 from engine.errors import FenError, IllegalMoveError
 from engine.fen import START_FEN, Color, format_fen, parse_fen, to_number, to_square
@@ -143,3 +144,10 @@ def test_numbers_and_squares() -> None:
         assert sorted(to_square(number, color) for number in range(1, 33)) == list(range(32))
         assert all(to_number(to_square(number, color), color) == number for number in range(1, 33))
     assert to_square(1, Color.BLACK) == to_square(32, Color.WHITE) == 0
+
+
+def test_long_texts_are_read_but_not_remembered() -> None:
+    before = fen_module._parsed.cache_info().currsize
+    for spaces in range(1000, 1010):
+        assert parse_fen("W:WK10:BK20" + " " * spaces) == parse_fen("W:WK10:BK20")
+    assert fen_module._parsed.cache_info().currsize <= before + 1

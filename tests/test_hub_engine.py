@@ -19,13 +19,16 @@ from hypothesis import strategies as st
 from test_watching import search_player
 
 from engine.board import Board, Move
+from engine.hub.level import Level
 from engine.hub.messages import Message, parse_message
 from engine.hub.notation import format_pos, parse_move, play_moves, turned_pos
 from engine.hub.params import Param
 from engine.hub.server import PlayerMaker, serve
+from engine.hub.thinking import Mode, Search, answer
 from engine.players import AlphaBetaPlayer, HubPlayer, Player, Purpose, RandomPlayer, RolloutPlayer
 from engine.players.alphabeta import Deepening
-from engine.players.search_player import TreeSearch
+from engine.players.search_player import SearchPlayer, TreeSearch
+from engine.search import SearchConfig, UniformEvaluator
 from selfplay.match import play_match
 from selfplay.openings import Opening, make_openings
 
@@ -420,6 +423,26 @@ def test_a_game_that_is_over(talks: Talks) -> None:
     pos = format_pos(Board("B:WK32:B"))
     assert talk.done(f"pos pos={pos}", "go think") == {}
     assert "no legal move" in talk.passed[-1].args["message"]
+
+
+@pytest.mark.parametrize(
+    ("level", "mode", "seconds"),
+    [
+        (None, "think", None),
+        (Level(nodes=100), "think", None),
+        (Level(move_time=0.1), "think", 0.05),
+        (Level(move_time=60.0), "think", 0.2),
+        (Level(infinite=True), "think", 0.2),
+        (None, "analyze", 0.2),
+    ],
+)
+def test_planning_heeds_the_limits_of_the_search(level: Level | None, mode: Mode, seconds: float | None) -> None:
+    """Planning the way to win an ending does not look at ``stop``, and has no limit of its own without a time."""
+    player = SearchPlayer("player", UniformEvaluator(), SearchConfig(num_simulations=20))
+    search = Search(Board(), level, mode)
+    threading.Timer(0.05, search.stop).start()
+    answer(player, search, lambda line: None)
+    assert player.planning_s == seconds
 
 
 # Broken lines

@@ -190,3 +190,10 @@ def test_any_text_is_games_or_a_pdn_error(text: str) -> None:
         found = list(read_games(text, on_error=lambda error: None))
     for game in found:
         assert read_game(format_game(game)).moves == game.moves
+
+
+def test_a_game_begins_where_its_board_began() -> None:
+    headers = {"FEN": "W:WK10:BK20", "SetUp": "1", "Event": "x"}
+    assert PdnGame.from_board(Board(), headers).start_fen == START_FEN
+    board = Board("W:WK11:BK20")
+    assert PdnGame.from_board(board, headers).start_fen == board.start_fen

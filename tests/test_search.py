@@ -192,3 +192,39 @@ def test_exp32() -> None:
         assert exp32(x) == pytest.approx(math.exp(x), rel=6e-6, abs=0)
     assert 0 < exp32(np.float32(-1e30)) < 2e-38
     assert exp32(np.float32(0)) == 1
+
+
+class FailsOnce(HashEvaluator):
+    """An evaluator whose sixth answer is an error."""
+
+    calls = 0
+
+    def evaluate(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        self.calls += 1
+        if self.calls == 6:
+            raise RuntimeError("out of memory")
+        return super().evaluate(positions)
+
+
+def test_an_evaluator_that_fails_leaves_no_leaf_waiting() -> None:
+    search, evaluator = LockstepSearch(SearchConfig(num_simulations=400, leaves_in_flight=16), 1), FailsOnce()
+    search.set_board(0, Board())
+    search.start(0, explore=False)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        search.run(evaluator)
+    search.start(0, explore=False)
+    search.run(evaluator)
+    assert search.simulations(0) == 400
+
+
+def test_searches_that_are_stopped_at_once_fill_no_arena() -> None:
+    search = LockstepSearch(SearchConfig(num_simulations=64), 2)
+    for slot in range(2):
+        search.set_board(slot, Board())
+    for _ in range(100):
+        search.start(0, explore=False)
+        search.select()
+        search.stop()
+    search.start(0, explore=False)
+    search.run(HashEvaluator())
+    assert search.result(0).visits.sum() > 0

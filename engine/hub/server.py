@@ -260,8 +260,11 @@ class _Session:
         modes = [mode for mode in _MODES if mode in args]
         if len(modes) > 1 or (args and not modes):
             raise HubError(f"go: choose one of {', '.join(_MODES)}")
-        if self._board is None:
-            self._write(_error("go: there is no position, the last one was refused"))
+        wrong = "there is no position, the last one was refused" if self._board is None else ""
+        if self._board is not None and not self._board.legal_moves:
+            wrong = "the game is over, there is no legal move"
+        if wrong or self._board is None:
+            self._write(_error(f"go: {wrong}"))
             self._write("done")
             return
         self._search = Search(self._board.copy(), self._level, modes[0] if modes else "think")

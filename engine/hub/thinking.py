@@ -8,6 +8,7 @@ from typing import Literal
 
 from ..board import Board, Move
 from ..players.base import Player, search_moves
+from ..players.search_player import SearchPlayer
 from ..players.watching import Thinking, Thought, WatchablePlayer
 from .level import Level
 from .messages import format_message
@@ -17,6 +18,7 @@ from .score import score_of_end, score_of_value
 Mode = Literal["think", "analyze", "ponder"]
 _SLICE = 0.02  # seconds of search between two checks of the limits and of ``stop``
 _TELL = 0.1  # seconds between two ``info`` lines
+_PLANNING = 0.2  # most seconds of planning, which does not look at ``stop``, and goes on at the next move
 _EARLY = 0.005  # seconds that the search ends before its limit, for the last step and the answer
 
 
@@ -51,6 +53,14 @@ class Search:
     def endless(self) -> bool:
         """Whether only ``stop`` ends the search (after pondering)."""
         return self.mode == "analyze" if self.level is None else self.level.infinite
+
+    @property
+    def planning_s(self) -> float | None:
+        """Seconds that the player may plan before it searches, without looking at ``stop``; None for its own limit."""
+        if self.endless:
+            return _PLANNING
+        seconds = None if self.level is None else self.level.seconds(self.board.ply // 2)
+        return None if seconds is None else min(seconds / 2, _PLANNING)
 
     def stop(self) -> None:
         """Ends the search; it then answers at once."""
@@ -121,6 +131,8 @@ def _watch(player: WatchablePlayer, search: Search, write: Callable[[str], None]
 
 def _begin(player: WatchablePlayer, search: Search) -> Thinking:
     """Begins the search: with the player's own limits if the level has none that it can use, else without limits."""
+    if isinstance(player, SearchPlayer):
+        player.planning_s = search.planning_s
     if search.level is None and search.mode != "analyze":
         return player.begin(search.board)
     thinking = player.begin(search.board, "analysis" if search.mode == "analyze" else "game")

@@ -66,6 +66,7 @@ class PonderingPlayer:
         after.push(move)
         if after.outcome() is not None:
             return
+        self.stop()
         self._enough.clear()
         self._thread = threading.Thread(target=self._search, args=(after, purpose), name="ponder", daemon=True)
         self._thread.start()

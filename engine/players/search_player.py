@@ -39,6 +39,7 @@ class SearchPlayer:
         seed: seed of the random numbers, used if ``explore``.
 
     Attributes:
+        planning_s: seconds that ``begin`` may take to plan a conversion; None: half of ``seconds``, or no limit.
         values: P(win) - P(loss) for the side to move in each board of the last ``choose``; empty if a single board was
             searched with a time limit.
 
@@ -65,6 +66,7 @@ class SearchPlayer:
             check_simulations(config.num_simulations)
         self.name, self.config, self.evaluator = name, config, evaluator
         self.seconds, self.explore = seconds, explore
+        self.planning_s: float | None = None
         self._leaf_oracle = leaf_oracle
         self._search = LockstepSearch(config, 1, leaf_oracle=leaf_oracle)
         self._watched: dict[Purpose, TreeSearch] = {}
@@ -152,10 +154,16 @@ class SearchPlayer:
             del self._watched[purpose]
         if search is None:
             search = self._watched[purpose] = self._new_search(purpose)
-        # Not the time slices of ``advance``, which are too short for a plan.
-        deadline = math.inf if self.seconds is None else time.perf_counter() + _PLANNING * self.seconds
-        search.set_board(board, pondering, deadline)
+        search.set_board(board, pondering, time.perf_counter() + self._planning(pondering))
         return search
+
+    def _planning(self, pondering: bool) -> float:
+        """Seconds for planning: not the slices of ``advance``, which are too short; none in the opponent's time."""
+        if pondering:
+            return 0.0
+        if self.planning_s is not None:
+            return self.planning_s
+        return math.inf if self.seconds is None else _PLANNING * self.seconds
 
     def _new_search(self, purpose: Purpose) -> "TreeSearch":
         config = self.config

@@ -243,7 +243,7 @@ def _option(ending: str) -> tuple[str, Any] | None:
         return "backend", ending
     if ending in ("ponder", "impartial"):
         return ending, True
-    if ending.isascii() and ending.isdigit():
+    if re.fullmatch("[0-9]{1,18}", ending):
         return "simulations", int(ending)
     return None
 

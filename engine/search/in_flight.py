@@ -48,7 +48,8 @@ def take_back(nodes, paths, depths, pledges, lane):
 
 @njit(cache=True)
 def drop_leaves(state, n):
-    """Removes the first ``n`` waiting leaves without a visit. The nodes of their children stay unused in the arena."""
+    """Removes the first ``n`` waiting leaves without a visit. The nodes of their children, but for those of a
+    root, stay unused in the arena."""
     lanes = state.depths.shape[0] // state.slots.shape[0]
     for i in range(n):
         lane = np.int64(state.waiting[i])
@@ -58,3 +59,5 @@ def drop_leaves(state, n):
             if lanes > 1:
                 take_back(state.nodes, state.paths, state.depths, state.pledges, lane)
             state.nodes[state.paths[lane, state.depths[lane]]].num_children = np.uint8(0)
+            if state.depths[lane] == 0:
+                slot.used = np.int32(slot.root + 1)

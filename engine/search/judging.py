@@ -32,17 +32,21 @@ def _repeated(state, g, lane, depth):
 
 
 @njit(cache=True)
-def _lasts(state, g, lane, depth, plies):
-    """Whether a win or loss by the tables at the path's end is certain to come before a draw by the rules.
+def _in_time(state, lane, depth, plies):
+    """Whether a win or loss by the tables at the path's end is certain to come before 80 plies are made.
 
     ``plies``: distance to the end of the game, below 0 if unknown.
     """
     reversible = np.int64(state.nodes[state.paths[lane, depth]].reversible)
-    if reversible == 0 or plies == 0:
-        return True
-    if plies < 0 or reversible + plies > REVERSIBLE_PLIES_TO_DRAW:
+    return reversible == 0 or plies == 0 or (plies > 0 and reversible + plies <= REVERSIBLE_PLIES_TO_DRAW)
+
+
+@njit(cache=True)
+def _lasts(state, g, lane, depth, plies):
+    """Whether it is certain to come before a draw by the rules, that by repetition included."""
+    if not _in_time(state, lane, depth, plies):
         return False
-    return not _repeated(state, g, lane, depth)
+    return state.nodes[state.paths[lane, depth]].reversible == 0 or plies == 0 or not _repeated(state, g, lane, depth)
 
 
 @njit(cache=True)
@@ -152,7 +156,7 @@ def _length(plies):
 @njit(cache=True)
 def _best_win(state, g, lane, outcomes, plies):
     """(plies, certain) of the shortest win among the root's moves that is certain (``_lasts``); if there is none, of
-    the shortest win with a known distance; else (-1, False)."""
+    the shortest that only a repetition can prevent; else (-1, False)."""
     root = state.nodes[state.slots[g].root]
     lasting, hoped = np.int64(-1), np.int64(-1)
     for i in range(np.int64(root.num_children)):
@@ -163,7 +167,7 @@ def _best_win(state, g, lane, outcomes, plies):
         length = _length(plies[i])
         if _lasts(state, g, lane, np.int64(1), plies[i]):
             lasting = length if lasting < 0 else min(lasting, length)
-        elif plies[i] >= 0:
+        elif _in_time(state, lane, np.int64(1), plies[i]):
             hoped = length if hoped < 0 else min(hoped, length)
     return (lasting, True) if lasting >= 0 else (hoped, False)
 
@@ -172,8 +176,8 @@ def _best_win(state, g, lane, outcomes, plies):
 def settle_root(state, lane, outcomes, plies, offset):
     """Marks the moves of a root that waits for its evaluation as proven, by the tables.
 
-    Of the winning moves only the shortest are marked, so that they are played. If no win is certain to come before a
-    draw by 80 plies or repetition, the shortest ones are marked all the same.
+    Of the winning moves only the shortest are marked, so that they are played, and none that may come too late for the
+    80-ply rule. If a repetition could prevent each of them, the shortest ones are marked all the same.
 
     Args:
         outcomes, plies: uint8 and int16 [moves], for the side to move after each move.
@@ -198,7 +202,8 @@ def settle_root(state, lane, outcomes, plies, offset):
                 mark(nodes[index], LOSS, _proof_plies(plies[i]))
         elif outcomes[i] == LOSS and best >= 0 and _length(plies[i]) == best:
             ended = plies[i] != 0 and _drawn(state, g, index)
-            if not ended and (not lasts or _lasts(state, g, lane, np.int64(1), plies[i])):
+            sound = _lasts(state, g, lane, 1, plies[i]) if lasts else _in_time(state, lane, 1, plies[i])
+            if sound and not ended:
                 mark(nodes[index], WIN, _proof_plies(plies[i]) + (offset if plies[i] >= 0 else 0))
     if not settle(nodes, slot.root) or root.proof == DRAW:
         return False

@@ -120,7 +120,7 @@ class LockstepSearch:
             raise ValueError(f"the search's oracle is {config.oracle!r}, but no leaf_oracle was given")
         self.config = config
         self.slots = slots
-        self.max_simulations = max_simulations or config.num_simulations
+        self.max_simulations = config.num_simulations if max_simulations is None else max_simulations
         capacity = min(_NODES_PER_SIMULATION * (self.max_simulations + 1), _MOST_NODES) + _SPARE_NODES
         self._state = new_state(config, slots, capacity)
         self._settings = Settings.of(config)
@@ -263,8 +263,12 @@ class LockstepSearch:
         """
         n, self._num_waiting = self._num_waiting, 0
         if n:
-            policy, wdl = evaluator.evaluate(self._state.leaves[:n])
-            self.back_up(n, policy, wdl)
+            try:
+                policy, wdl = evaluator.evaluate(self._state.leaves[:n])
+                self.back_up(n, policy, wdl)
+            except BaseException:
+                drop_leaves(self._state, n)  # else they would count as visited for ever
+                raise
         return n
 
     def back_up(self, n: int, policy_logits: np.ndarray | None, wdl_logits: np.ndarray) -> None:
