@@ -18,6 +18,7 @@ def sealed(fields: Mapping[str, Any]) -> bytes:
 
     The first, so that whoever changes the file by hand has a line to delete, and no comma before it.
     """
+    fields = {key: value for key, value in fields.items() if key != _KEY}
     text = json.dumps({_KEY: _checksum(fields), **fields}, indent=2, ensure_ascii=False)
     return (text + "\n").encode()
 

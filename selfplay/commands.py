@@ -93,18 +93,23 @@ def _train(request: TrainRequest, quiet: bool) -> TrainFigures:
 
         check_address(request.address)
     mirror = Mirror(request.mirror) if request.mirror else None
+    if mirror is not None:
+        mirror.check_place(request.folder)
     if mirror is not None and not request.resume and not mirror.is_empty:
         raise RunError(f"{mirror.url} holds a run already: continue it with --resume, or choose another URL")
     if mirror is not None and request.resume and not (request.folder / "config.json").exists():
         mirror.pull(request.folder)
-    beginning = _beginning(request) if not request.resume else None
+    run, beginning = RunFolder(request.folder), None if request.resume else _beginning(request)
     if beginning is None:
-        RunFolder.open(request.folder)  # raises if there is no run
+        RunFolder.open(run.path)  # raises if there is no run
+    else:
+        run.check_free()
     if mirror is not None:
-        mirror.check_place(request.folder)
-    make_folder(request.folder)
-    run = RunFolder(request.folder)
+        mirror.check_writable()
+    make_folder(run.path)
     with run.locked():
+        if mirror is not None and beginning is None:
+            mirror.check(run)
         config = _resumed(run, request) if beginning is None else _begun(run, beginning)
         with TrainingProgress(quiet) as progress:
             training = Training(run, config, progress)
@@ -139,9 +144,12 @@ def _beginning(request: TrainRequest) -> _Beginning:
     changes: dict[str, Any] = {**request.places}
     settings = request.all_settings
     named = {setting.partition("=")[0].partition(".")[0] for setting in settings}
-    for key, option in (("init", "--init"), ("stages", "--resume and --set"), ("teacher", "--teacher")):
+    for key, option in (("init", "--init"), ("teacher", "--teacher")):
         if key in named and not (key == "teacher" and request.teacher):
             raise RunError(f"--set {key} does not begin a run: use {option}")
+    for setting in settings:
+        if setting.partition("=")[0] in ("stages", "teacher", "teacher.digest"):
+            raise RunError(f"--set {setting.partition('=')[0]}: the run writes that itself")
     teacher = load_checkpoint(checkpoint_folder(request.teacher)) if request.teacher else None
     if teacher is not None:
         changes |= {"teacher": {"digest": teacher.info.digest}}
@@ -215,10 +223,8 @@ def _resumed(run: RunFolder, request: TrainRequest) -> RunConfig:
     changed = changed.model_copy(update=request.places)
     if not by_minutes:
         return changed
-    named = [setting.partition("=")[0] for setting in settings]
-    if minutes is None and changed.stages:  # goes on with what was asked for last time
-        named += changed.stages[-1].changes
-    asked = "loop.max_iterations" in named
+    asked = any(setting.partition("=")[0] == "loop.max_iterations" for setting in settings)
+    asked |= minutes is None and most is not None and most > state.iteration  # it may have been asked for with them
     loop = changed.loop.model_copy(update={"minutes": limit} | ({} if asked else {"max_iterations": None}))
     return changed.model_copy(update={"loop": loop})
 

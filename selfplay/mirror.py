@@ -74,9 +74,12 @@ class Mirror:
         )
 
     def check_place(self, run: Path) -> None:
-        """Rewrites ``run.json`` unchanged; raises ``RunError`` if it cannot be written, or lies in the run's folder."""
+        """Raises ``RunError`` if the copy lies in the run's folder."""
         if self._is_local and Path(self._root).resolve().is_relative_to(run.resolve()):
             raise RunError(f"{self.url} lies in the run that it shall be a copy of: choose another --mirror")
+
+    def check_writable(self) -> None:
+        """Rewrites ``run.json`` unchanged; raises ``RunError`` if it cannot be written."""
         try:
             self._files.makedirs(f"{self._root}/objects", exist_ok=True)
             self._write_list(self._stored)

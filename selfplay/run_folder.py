@@ -71,10 +71,7 @@ class RunFolder:
     def create(path: str | os.PathLike[str], config: RunConfig) -> "RunFolder":
         """Makes a new run; raises ``RunError`` if the folder has one already, or ``StorageError``."""
         folder = RunFolder(path)
-        if folder.config_path.exists():
-            raise RunError(f"{path} holds a run already: continue it with --resume, choose another --run, or delete it")
-        if any(folder.checkpoints.glob("*")) or any(folder.shards.glob("*")):
-            raise RunError(f"{path} holds the games or networks of a run without its config.json: choose another --run")
+        folder.check_free()
         for part in (folder.path, folder.shards, folder.checkpoints):
             make_folder(part)
         # Last, because a folder with a configuration counts as a run.
@@ -90,6 +87,17 @@ class RunFolder:
             raise RunError(f"{path} holds no run to resume: start one without --resume")
         remove_stale_temporaries(folder.path)
         return folder, read_config(folder.config_path)
+
+    def check_free(self) -> None:
+        """Raises ``RunError`` if the folder has a run already, or what is left of one."""
+        if self.config_path.exists():
+            raise RunError(
+                f"{self.path} holds a run already: continue it with --resume, choose another --run, or delete it"
+            )
+        if any(self.checkpoints.glob("*")) or any(self.shards.glob("*")):
+            raise RunError(
+                f"{self.path} holds the games or networks of a run without its config.json: choose another --run"
+            )
 
     def begin_stage(self, config: RunConfig) -> None:
         """Replaces the configuration by one of ``stages.next_stage`` and logs the stage; raises ``StorageError``."""

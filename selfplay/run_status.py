@@ -1,17 +1,18 @@
 """State of a run, read from its folder during training or afterwards."""
 
 import json
-import math
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any, TypedDict
 
+from .elo import EloRating
 from .ratings import Ratings
 from .run_folder import RunError, RunFolder, RunState
 
 _TAIL_BYTES = 1 << 22  # bytes read from the end of the log: about ten thousand events
+_LATEST = 1e12  # seconds; what lies beyond is no time
 _SHOWN = 5  # latest gates and faults that are shown
 
 Event = Mapping[str, Any]
@@ -88,20 +89,21 @@ def read_status(run: RunFolder, rate_seconds: float) -> StatusFigures:
     Args:
         rate_seconds: seconds at the end of the log over which rates are averaged.
     """
-    state, events = run.read_state(), last_events(run.log_path)
+    state, events, ratings = run.read_state(), last_events(run.log_path), Ratings(run.elo_path).table()
     try:
-        return _status(run, state, events, rate_seconds)
+        return _status(run, state, ratings, events, rate_seconds)
     except (KeyError, TypeError, AttributeError) as error:
         raise RunError(f"{run.log_path} has an event that this program did not write ({error!r})") from error
 
 
-def _status(run: RunFolder, state: RunState, events: Sequence[Event], rate_seconds: float) -> StatusFigures:
+def _status(
+    run: RunFolder, state: RunState, ratings: Sequence[EloRating], events: Sequence[Event], rate_seconds: float
+) -> StatusFigures:
     now = time.time()
     last = events[-1]["time"] if events else None
     recent = [event for event in events if event["time"] >= events[-1]["time"] - rate_seconds]
     plays, learnt = _of(recent, "play"), _of(recent, "learn")
     latest = (_of(events, "play") or [{}])[-1]
-    ratings = Ratings(run.elo_path).table()
     return {
         "run": str(run.path),
         "seconds_ago": None if last is None else round(now - last, 1),
@@ -149,7 +151,7 @@ def last_events(path: Path) -> list[Event]:
 
 
 def _is_time(value: object) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
+    return isinstance(value, int | float) and abs(value) < _LATEST
 
 
 def _of(events: Sequence[Event], kind: str) -> list[Event]:

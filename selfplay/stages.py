@@ -98,15 +98,18 @@ def training_commands(config: RunConfig) -> list[str]:
     name = config.preset if config.preset in PRESETS else DEFAULT_PRESET
     base = make_config(name)
     preset, own = flat_settings(base), flat_settings(first.model_copy(update={"preset": name}))
-    changed = {key: own[key] for key in own if own[key] != preset.get(key) and not key.startswith("network.")}
+    named = {"init", "teacher.digest"}  # by options
+    changed = {key: own[key] for key in own.keys() - named if own[key] != preset.get(key)}
+    changed = {key: changed[key] for key in own if key in changed and not key.startswith("network.")}
     if first.network != base.network:
         names = [name for name, network in NETWORKS.items() if network == first.network]
         changed = {"network": names[0] if names else first.network.model_dump(), **changed}
+    begun = " --init NET" * (first.init is not None) + " --teacher NET" * (first.teacher is not None)
     stages = [{key: after for key, (_, after) in stage.changes.items()} for stage in config.stages]
     return [
         " ".join([command, *(f"--set {_setting(key, value)}" for key, value in changes.items())])
         for command, changes in [
-            (f"crownhead train --preset {name}", changed),
+            (f"crownhead train --preset {name}{begun}", changed),
             *(("crownhead train --resume", stage) for stage in stages),
         ]
     ]

@@ -25,7 +25,8 @@ def claimed(path: Path) -> Iterator[None]:
 
     Raises ``FileInUseError`` if another has claimed it, ``StorageError`` if its folder cannot be written.
     """
-    beside = path.with_name(f".{path.name}.lock")
+    place = Path(os.path.realpath(path))  # a link stays one, and its file is written
+    beside = place.with_name(f".{place.name}.lock")
     while True:
         try:
             file = open(beside, "a+b")  # noqa: SIM115 - open as long as the lock is held

@@ -28,7 +28,7 @@ from engine.hub.thinking import Mode, Search, answer
 from engine.players import AlphaBetaPlayer, HubPlayer, Player, Purpose, RandomPlayer, RolloutPlayer
 from engine.players.alphabeta import Deepening
 from engine.players.search_player import SearchPlayer, TreeSearch
-from engine.search import SearchConfig, UniformEvaluator
+from engine.search import LockstepSearch, SearchConfig, UniformEvaluator
 from selfplay.match import play_match
 from selfplay.openings import Opening, make_openings
 
@@ -428,21 +428,31 @@ def test_a_game_that_is_over(talks: Talks) -> None:
 @pytest.mark.parametrize(
     ("level", "mode", "seconds"),
     [
-        (None, "think", None),
-        (Level(nodes=100), "think", None),
+        (None, "think", 0.2),
+        (Level(nodes=100), "think", 0.2),
         (Level(move_time=0.1), "think", 0.05),
-        (Level(move_time=60.0), "think", 0.2),
+        (Level(move_time=60.0), "think", 1.0),
         (Level(infinite=True), "think", 0.2),
         (None, "analyze", 0.2),
     ],
 )
-def test_planning_heeds_the_limits_of_the_search(level: Level | None, mode: Mode, seconds: float | None) -> None:
+def test_planning_heeds_the_limits_of_the_search(
+    monkeypatch: pytest.MonkeyPatch, level: Level | None, mode: Mode, seconds: float
+) -> None:
     """Planning the way to win an ending does not look at ``stop``, and has no limit of its own without a time."""
+    planned = list[float]()
+
+    def plan_until(search: LockstepSearch, deadline: float) -> None:
+        planned.append(deadline - time.perf_counter())
+
+    monkeypatch.setattr(LockstepSearch, "plan_until", plan_until)
     player = SearchPlayer("player", UniformEvaluator(), SearchConfig(num_simulations=20))
     search = Search(Board(), level, mode)
-    threading.Timer(0.05, search.stop).start()
+    search.stop()
     answer(player, search, lambda line: None)
-    assert player.planning_s == seconds
+    assert player.planning_s == seconds >= max(planned)
+    player.begin(Board(), pondering=True)
+    assert planned[-1] <= 0
 
 
 # Broken lines

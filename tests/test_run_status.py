@@ -83,6 +83,7 @@ def test_logs_that_say_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str
     run.log_path.write_bytes(b'{"time": 1, "event": "start"}\nnull\n{"time": 2, "eve')
     assert [event["event"] for event in last_events(run.log_path)] == ["start"]
     odd = [b"[" * 100_000, b'{"time": 1e400, "event": "start"}', b'{"time": "x", "event": "play"}']
+    odd.append(b'{"time": 1' + b"0" * 400 + b', "event": "start"}')
     run.log_path.write_bytes(b"\n".join([b'{"time": 1, "event": "start"}', *odd]))
     assert [event["event"] for event in last_events(run.log_path)] == ["start"]
     run.log_path.write_bytes(b'{"time": 1, "event": "gate"}\n')

@@ -221,7 +221,7 @@ def test_searches_that_are_stopped_at_once_fill_no_arena() -> None:
     search = LockstepSearch(SearchConfig(num_simulations=64), 2)
     for slot in range(2):
         search.set_board(slot, Board())
-    for _ in range(100):
+    for _ in range(300):
         search.start(0, explore=False)
         search.select()
         search.stop()

@@ -11,7 +11,9 @@ from training_runs import assert_refused, trained
 
 from learner.checkpoint import read_info
 from learner.network import NETWORKS
+from selfplay import commands
 from selfplay.config import ConfigError, RunConfig, config_from, make_config
+from selfplay.requests import TrainRequest
 from selfplay.run_folder import RunFolder
 from selfplay.stages import KEPT, config_at, next_stage, training_commands
 
@@ -122,5 +124,17 @@ def test_minutes_that_are_left_go_on_without_being_asked_for_again(run_copy: Pat
     state = folder.read_state()
     folder.write_state(state.model_copy(update={"minutes_limit": state.minutes + 0.02}))
     trained("--run", run_copy, "--resume")
-    assert folder.read_state().minutes >= state.minutes + 0.02
+    used = folder.read_state()
+    assert used.minutes > state.minutes
+    folder.write_state(used.model_copy(update={"minutes_limit": used.minutes}))
     assert_refused(crownhead_here("train", "--run", run_copy, "--resume"), "minutes: give it more with --minutes")
+
+
+def test_iterations_that_were_asked_for_with_minutes_stay_asked_for(run_copy: Path) -> None:
+    def limit(*settings: str, minutes: float | None = None) -> int | None:
+        request = TrainRequest(run=run_copy, resume=True, minutes=minutes, settings=list(settings))
+        return commands._resumed(RunFolder(run_copy), request).loop.max_iterations
+
+    assert limit(minutes=10) is None
+    assert limit("loop.max_iterations=6", minutes=10) == 6
+    assert limit() == limit("search.c_puct=2") == 6  # after Ctrl-C

@@ -269,7 +269,7 @@ def test_create_and_open_refuse_what_does_not_fit(tmp_path: Path) -> None:
         ("init=xyz", "--set init does not begin a run: use --init"),
         ('teacher={"digest":"x"}', "--set teacher does not begin a run: use --teacher"),
         ("teacher.plays=0.5", "--set teacher does not begin a run: use --teacher"),
-        ("stages=[]", "--set stages does not begin a run: use --resume and --set"),
+        ("stages=[]", "--set stages: the run writes that itself"),
         ('loop.anchors=["hub:program"]', "is not random, rollout:N or alphabeta:DEPTH"),
     ],
 )

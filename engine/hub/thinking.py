@@ -18,7 +18,7 @@ from .score import score_of_end, score_of_value
 Mode = Literal["think", "analyze", "ponder"]
 _SLICE = 0.02  # seconds of search between two checks of the limits and of ``stop``
 _TELL = 0.1  # seconds between two ``info`` lines
-_PLANNING = 0.2  # most seconds of planning, which does not look at ``stop``, and goes on at the next move
+_PLANNING, _LONGEST_PLANNING = 0.2, 1.0  # seconds, without and with a time; a plan goes on at the next move
 _EARLY = 0.005  # seconds that the search ends before its limit, for the last step and the answer
 
 
@@ -55,12 +55,10 @@ class Search:
         return self.mode == "analyze" if self.level is None else self.level.infinite
 
     @property
-    def planning_s(self) -> float | None:
-        """Seconds that the player may plan before it searches, without looking at ``stop``; None for its own limit."""
-        if self.endless:
-            return _PLANNING
-        seconds = None if self.level is None else self.level.seconds(self.board.ply // 2)
-        return None if seconds is None else min(seconds / 2, _PLANNING)
+    def planning_s(self) -> float:
+        """Seconds that the player may plan before it searches, without looking at ``stop``."""
+        seconds = None if self.level is None or self.endless else self.level.seconds(self.board.ply // 2)
+        return _PLANNING if seconds is None else min(seconds / 2, _LONGEST_PLANNING)
 
     def stop(self) -> None:
         """Ends the search; it then answers at once."""
