@@ -154,6 +154,23 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def open_locked(path: Path) -> BinaryIO:
+    """Opens a file, which may be new, and locks it until it is closed.
+
+    Raises ``StorageError`` if it cannot be opened, another ``OSError`` (see ``lock``) if another process holds it.
+    """
+    try:
+        file = open(path, "a+b")  # noqa: SIM115 - open as long as the lock is held
+    except OSError as error:
+        raise StorageError(error.errno, f"cannot write {path}: {error.strerror or error}") from error
+    try:
+        lock(file)
+    except OSError:
+        file.close()
+        raise
+    return file
+
+
 def lock(file: IO[bytes]) -> None:
     """Locks an open file until it is closed or the process ends, however it ends; raises ``OSError`` if another holds
     it."""

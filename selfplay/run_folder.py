@@ -11,7 +11,7 @@ from typing import IO, Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
-from engine.files import StorageError, atomic_write, lock, make_folder, remove_stale_temporaries, sha256_of
+from engine.files import StorageError, atomic_write, make_folder, open_locked, remove_stale_temporaries, sha256_of
 from learner.checkpoint import read_info
 
 from .config import RunConfig, config_json, read_config
@@ -152,14 +152,12 @@ class RunFolder:
         The lock ends with the process.
         """
         try:
-            file = open(self.path / "lock", "a+b")  # noqa: SIM115 - open as long as the lock is held
-        except OSError as error:
-            raise StorageError(error.errno, f"cannot write in {self.path}: {error.strerror or error}") from error
+            file = open_locked(self.path / "lock")
+        except StorageError:
+            raise
+        except OSError:
+            raise RunError(f"{self.path} is in use by another training process") from None
         with file:
-            try:
-                lock(file)
-            except OSError:
-                raise RunError(f"{self.path} is in use by another training process") from None
             yield
 
 

@@ -99,8 +99,8 @@ def training_commands(config: RunConfig) -> list[str]:
     base = make_config(name)
     preset, own = flat_settings(base), flat_settings(first.model_copy(update={"preset": name}))
     named = {"init", "teacher.digest"}  # by options
-    changed = {key: own[key] for key in own.keys() - named if own[key] != preset.get(key)}
-    changed = {key: changed[key] for key in own if key in changed and not key.startswith("network.")}
+    differs = [key for key in own if own[key] != preset.get(key)]
+    changed = {key: own[key] for key in differs if key not in named and not key.startswith("network.")}
     if first.network != base.network:
         names = [name for name, network in NETWORKS.items() if network == first.network]
         changed = {"network": names[0] if names else first.network.model_dump(), **changed}

@@ -5,11 +5,11 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from engine.files import StorageError, atomic_write, lock
+from engine.files import StorageError, atomic_write, open_locked
 
 _PAUSE_FACTOR = 20  # pause after writing, as a multiple of the time that writing took
 _HELD = errno.EACCES, errno.EAGAIN, errno.EDEADLK  # what ``lock`` says if another process holds a lock
@@ -27,27 +27,20 @@ def claimed(path: Path) -> Iterator[None]:
     """
     place = Path(os.path.realpath(path))  # a link stays one, and its file is written
     beside = place.with_name(f".{place.name}.lock")
-    while True:
+    with ExitStack() as held:
         try:
-            file = open(beside, "a+b")  # noqa: SIM115 - open as long as the lock is held
+            while not _is_there(file := held.enter_context(open_locked(beside)), beside):
+                file.close()  # the process that held it has removed it
+        except StorageError:
+            raise
         except OSError as error:
-            raise StorageError(error.errno, f"cannot write {path}: {error.strerror or error}") from error
-        try:
-            lock(file)
-        except OSError as error:
-            if error.errno not in _HELD:  # a file system without locks
-                break
-            file.close()
-            raise FileInUseError(f"{path} is in use by another process: wait for it, or name another") from None
-        if _is_there(file, beside):
-            break
-        file.close()  # the process that held it has removed it
-    try:
-        yield
-    finally:
-        with suppress(OSError):  # Windows does not remove what is open
-            beside.unlink()
-        file.close()
+            if error.errno in _HELD:
+                raise FileInUseError(f"{path} is in use by another process: wait for it, or name another") from None
+        try:  # without a lock where the file system has none
+            yield
+        finally:
+            with suppress(OSError):  # Windows does not remove what is open
+                beside.unlink()
 
 
 def _is_there(file: BinaryIO, path: Path) -> bool:

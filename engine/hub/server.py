@@ -260,14 +260,13 @@ class _Session:
         modes = [mode for mode in _MODES if mode in args]
         if len(modes) > 1 or (args and not modes):
             raise HubError(f"go: choose one of {', '.join(_MODES)}")
-        wrong = "there is no position, the last one was refused" if self._board is None else ""
-        if self._board is not None and not self._board.legal_moves:
-            wrong = "the game is over, there is no legal move"
-        if wrong or self._board is None:
-            self._write(_error(f"go: {wrong}"))
+        board = self._board
+        if board is None or not board.legal_moves:
+            refused, over = "there is no position, the last one was refused", "the game is over, there is no legal move"
+            self._write(_error(f"go: {refused if board is None else over}"))
             self._write("done")
             return
-        self._search = Search(self._board.copy(), self._level, modes[0] if modes else "think")
+        self._search = Search(board.copy(), self._level, modes[0] if modes else "think")
         self._worker.search(self._search, self._player_values())
 
     def _hit(self, _: dict[str, str]) -> None:

@@ -10,7 +10,7 @@ from typing import BinaryIO, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ..files import StorageError, atomic_write, lock
+from ..files import StorageError, atomic_write, open_locked
 from .dense import Dense, DenseDistances, DenseTables
 from .layout import layout_of
 from .material import MIN_PIECES, Material, materials_between, parse_name, slices_of
@@ -181,15 +181,11 @@ class DiskDistances(OnDisk, DenseDistances):
 def _hold(path: Path) -> BinaryIO:
     """Opens the file of rows, which may be new, and locks it against other builds until it is closed."""
     try:
-        file = open(path, "a+b")  # noqa: SIM115 - open as long as the lock is held
-    except OSError as error:
-        raise StorageError(error.errno, f"cannot write {path}: {error.strerror}") from error
-    try:
-        lock(file)
+        return open_locked(path)
+    except StorageError:
+        raise
     except OSError:
-        file.close()
         raise ValueError(f"another build is running in {path.parent}: wait for it, or choose another folder") from None
-    return file
 
 
 def _left(file: Path, record_file: Path, pieces: int) -> _Record | None:
