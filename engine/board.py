@@ -304,7 +304,7 @@ class Board:
         if not legal:
             return f"{text} is illegal in {self.fen()}: {self.turn} has no legal move"
         shown = ", ".join(map(str, legal[:8])) + (", ..." if len(legal) > 8 else "")
-        if legal[0].captured and not set("x:") & set(text):
+        if legal[0].captured and not set("xX:") & set(text):
             return f"{text} is illegal in {self.fen()}: {self.turn} must capture ({shown})"
         return f"{text} is illegal in {self.fen()}; legal: {shown}"
 

@@ -13,7 +13,8 @@ from .fen import NUMBERS, Color, to_number
 from .rules import played
 
 SHOWN = 40  # characters of a wrong text that a message repeats
-MOVE_TEXT = re.compile(rf"{played.SQUARE}(?:[-x:]{played.SQUARE})+")
+_SIGNS = "[-xX:]"  # between the squares of a move
+_MOVE_TEXT = re.compile(rf"{played.SQUARE}(?:{_SIGNS}{played.SQUARE})+")
 
 
 @dataclass(frozen=True)
@@ -78,15 +79,24 @@ def generated_moves(own: int, opp: int, kings: int, turn: Color, distinct: bool)
     return legal
 
 
+def squares_written(text: str) -> tuple[int, ...]:
+    """PDN numbers of the squares in the text of a move; a name of no square gives a number that is none.
+
+    Raises:
+        InvalidMoveError: the text does not look like a move.
+    """
+    if not _MOVE_TEXT.fullmatch(text):
+        raise InvalidMoveError(f"{text[:SHOWN]!r} is not a move (like {played.EXAMPLES})")
+    return tuple(played.square_number(name) for name in re.split(_SIGNS, text))
+
+
 def moves_named(text: str, paths: list[Move]) -> list[Move]:
     """The paths that a text in PDN names: those with all of its squares, else those with its start and end.
 
     Raises:
         InvalidMoveError: the text is no move.
     """
-    if not MOVE_TEXT.fullmatch(text):
-        raise InvalidMoveError(f"{text[:SHOWN]!r} is not a move (like {played.EXAMPLES})")
-    squares = tuple(played.square_number(name) for name in re.split("[-x:]", text))
+    squares = squares_written(text)
     exact = [move for move in paths if move.path == squares]
     return exact or [move for move in paths if _names(squares, move.path)]
 

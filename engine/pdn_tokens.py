@@ -24,14 +24,15 @@ class Token(NamedTuple):
 _RESULT = r"(?:1/2-1/2|1-0|0-1|0-0|2-0|0-2|1-1)(?![0-9x:/-])"
 _SQUARE = played.PDN_SQUARE
 # A result may stick to the move before it (22-171-0), and 1-10 is a move, not the draw 1-1. What begins like a tag but
-# is none is bad to the end of its line: every character is looked at a bounded number of times.
+# is none is bad to the end of its line: every character is looked at a bounded number of times. A backslash before the
+# quote that closes a tag stands for itself where the tag would not end otherwise ("C:\games\").
 _TOKEN = re.compile(
-    r'(?P<tag>\[\s*(?P<name>[A-Za-z][A-Za-z0-9_]*)\s*"(?P<value>(?:[^"\\]|\\.|"(?!\s*\]))*)"\s*\])'
+    r'(?P<tag>\[\s*(?P<name>[A-Za-z][A-Za-z0-9_]*)\s*"(?P<value>(?:[^"\\]|\\.|\\(?="\s*\])|"(?!\s*\]))*)"\s*\])'
     r"|\{(?P<comment>[^}]*)\}"
     r"|(?P<opened>\{[^}]*\Z)"
     r"|;(?P<rest>.*)"
     rf"|(?P<result>{_RESULT})"
-    rf"|(?P<move>{_SQUARE}(?:[-x:]{_SQUARE}){{1,12}}(?:(?={_RESULT})|(?![0-9x:/-])))"
+    rf"|(?P<move>{_SQUARE}(?: ?[-xX:] ?{_SQUARE}){{1,12}}(?:(?={_RESULT})|(?![0-9xX:/-])))"
     r"|(?P<number>[0-9]{1,6}(?![0-9x:/-])\s*\.*|\.+)"
     r"|(?P<nag>\$[0-9]{1,3}(?![0-9]))"
     r"|(?P<mark>[!?]+|\([!?]+\))"
@@ -86,7 +87,7 @@ def tokenize(lines: Iterable[str]) -> Iterator[Token]:
                 like = ' (a tag is like [Event "..."])' if token.text[0] == "[" else " (a move is like 11-15 or 15x22)"
                 yield token._replace(text=f"cannot read {token.text.strip()[:SHOWN]!r}{like}")
             else:
-                yield token
+                yield token._replace(text=token.text.replace(" ", "")) if kind == "move" else token
     if opened is not None:
         yield opened._replace(kind="bad", text="the comment that begins here is not closed with }")
 

@@ -3,7 +3,6 @@
 Two positions have the same key if the pieces and the side to move are the same; the moves before do not matter.
 """
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,9 +11,9 @@ from numba import njit
 from . import movegen
 from .bitboard import BIT_OF_SQUARE, turned
 from .board import Board
-from .errors import DraughtsError
-from .fen import Color, to_square
-from .move import MOVE_TEXT
+from .errors import DraughtsError, InvalidMoveError
+from .fen import NUMBERS, Color, to_square
+from .move import squares_written
 from .random_words import mix
 from .rules import played
 
@@ -103,10 +102,13 @@ def _squares_of(moves: Sequence[str]) -> np.ndarray:
     """PDN numbers of start and end, int64 [plies, 2], up to the first text that cannot be a move on this board."""
     squares = []
     for text in moves:
-        numbers = [played.square_number(name) for name in re.split("[-x:]", text)] if MOVE_TEXT.fullmatch(text) else [0]
-        if not 1 <= numbers[0] <= 32 or not 1 <= numbers[-1] <= 32:
+        try:
+            start, *_, end = squares_written(text)
+        except InvalidMoveError:
             break
-        squares.append((numbers[0], numbers[-1]))
+        if not 1 <= start <= NUMBERS or not 1 <= end <= NUMBERS:
+            break
+        squares.append((start, end))
     return np.array(squares, np.int64).reshape(-1, 2)
 
 

@@ -4,14 +4,13 @@
 complete. The caller makes it and passes the new position to ``set_board``.
 """
 
-import re
 from collections.abc import Iterable
 from itertools import pairwise
 
 from engine.board import Board, LegalMove, Move
-from engine.errors import IllegalMoveError
+from engine.errors import IllegalMoveError, InvalidMoveError
 from engine.fen import NUMBERS, Color
-from engine.move import MOVE_TEXT
+from engine.move import squares_written
 
 from .move_reasons import capture_message, why_not, why_not_piece
 from .squares import cursor_step, square_between
@@ -310,9 +309,10 @@ class MoveInput:
 
     def _why_text(self, text: str) -> str:
         """Why a text is not a legal move; "" if it does not look like a move at all."""
-        if not MOVE_TEXT.fullmatch(text):
+        try:
+            squares = squares_written(text)
+        except InvalidMoveError:
             return ""
-        squares = [int(number) for number in re.split("[-x:]", text)]
         if outside := [number for number in squares if not 1 <= number <= NUMBERS]:
             return f"there is no square {outside[0]}"
         start, end = squares[0], squares[-1]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.board import Board
 from engine.errors import PdnError
 from engine.fen import START_FEN
 from engine.pdn import MAX_DEPTH, PdnGame, PdnNode, format_game, read_game, read_games
@@ -162,6 +163,8 @@ def test_result_of_the_moves_outranks_the_tag_and_unknown_results_are_none() -> 
         "1. 9-14 22-17 2. 6-9 1-0*",
         "1. 9-14 22-17 2. 6-9 1-0 *",
         "1. 9-14 22-17 2. 6-9 1-1",
+        "1. 9 - 14 22 -17 2. 6- 9 1-0",
+        "1. 9 - 14 22 - 17 2. 6 - 9",
     ],
 )
 def test_liberal_reading(text: str) -> None:
@@ -209,9 +212,14 @@ def test_games_without_results_end_where_tags_begin() -> None:
     assert games[3].comments == ["between tags"]
 
 
+def test_captures_with_a_capital_x_or_spaces() -> None:
+    assert moves(read_game("1. 11-15 22-18 2. 15X22 25 x 18")) == ["11-15", "22-18", "15x22", "25x18"]
+    assert str(Board("W:W18:B6,14").parse_pdn("18X9X2")) == "18x9x2"
+
+
 def test_tags_with_odd_values() -> None:
-    game = read_game('[Event "The "Big" one"] [Site "[x] {y} ; z"]\n[ Round"1" ][Black ""]\n1. 9-14 *')
-    assert game.headers == {"Event": 'The "Big" one', "Site": "[x] {y} ; z", "Round": "1", "Black": ""}
+    game = read_game('[Event "The "Big" one"] [Site "[x] {y} ; z"]\n[ Round"1" ][Black ""]\n[White "C:\\"]\n1. 9-14 *')
+    assert game.headers == {"Event": 'The "Big" one', "Site": "[x] {y} ; z", "Round": "1", "Black": "", "White": "C:\\"}
 
 
 def test_set_up_positions() -> None:
