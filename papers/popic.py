@@ -23,6 +23,7 @@ from selfplay.match_commands import open_pool, settings_of
 from selfplay.match_tasks import Pairing
 from selfplay.openings import make_openings
 from selfplay.run_folder import RunState
+from selfplay.steady_file import claimed
 
 from .experiment import (
     Experiment,
@@ -101,10 +102,14 @@ class _System:
     def run(self) -> Path:
         return self.out / self.name
 
+    @property
+    def _results_path(self) -> Path:
+        return self.out / f"{self.name}-games.json"
+
     def _results(self) -> LadderResults:
         simulations, seed = self.config.match_search.num_simulations, self.config.seed
         settings = {"simulations": simulations, "openings": _OPENINGS, "seed": seed}
-        return LadderResults(self.out / f"{self.name}-games.json", settings)
+        return LadderResults(self._results_path, settings)
 
     def play(self, quiet: bool) -> list[str]:
         """Plays the missing games; returns error messages of games that were forfeited."""
@@ -124,7 +129,8 @@ class _System:
         pairings = {(players[-1], player): pairing(specs[-1], player.spec) for player in players[:-1]}
         openings = make_openings(_OPENINGS, (self.games + 1) // 2, seed)
         pool = open_pool(None, None, None, self.games * len(pairings))
-        return play_missing(pairings, openings, self.games, pool, self._results(), quiet)
+        with claimed(self._results_path):
+            return play_missing(pairings, openings, self.games, pool, self._results(), quiet)
 
     def found(self) -> "_Found":
         state, versions = read_run(self.run)

@@ -187,7 +187,8 @@ class Judge:
         kept = {promotion.checkpoint for promotion in self.state.promotions} | {"000000"}
         others = sorted(path for path in self._folder.checkpoints.glob("[0-9]*") if path.name not in kept)
         for path in others[: -self._config.loop.keep_checkpoints]:
-            doomed = path.rename(path.with_name(f".{path.name}.old"))  # so a kill leaves no half checkpoint
+            path.rename(path.with_name(f".{path.name}.old"))  # so a kill leaves no half checkpoint
+        for doomed in self._folder.checkpoints.glob(".*.old"):  # a kill may have left some before
             shutil.rmtree(doomed, ignore_errors=True)
 
 

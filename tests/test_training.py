@@ -139,6 +139,7 @@ def test_killed_anywhere_and_resumed(tmp_path: Path) -> None:
             assert state.iteration >= iteration
             assert on_disk >= games
             iteration, games = state.iteration, on_disk
+            (run / "checkpoints" / f".99999{kill}.old").mkdir()  # as a kill while a candidate is removed leaves it
             process = start(*arguments, "--resume")
             wait_until(lambda kill=kill: len(events(run, "start")) > kill + 1, process)
             resumed = events(run, "start")[-1]
@@ -148,6 +149,7 @@ def test_killed_anywhere_and_resumed(tmp_path: Path) -> None:
         process.kill()
         process.wait()
     assert not list((run / "shards").glob("*.damaged"))
+    assert [path.name for path in (run / "checkpoints").glob(".*.old")] in ([], [".999993.old"])
     figures = trained("--run", run, "--resume", "--minutes", "0.05")
     assert figures["games"] >= games
     assert figures["iterations"] >= iteration
