@@ -65,7 +65,7 @@ class EndingExercise(Exercise):
     def expected(self) -> Move:
         """The best move in this position; while a wrong move is on the board, the best one in its place."""
         board = self.board.copy()
-        if self.status in ("wrong", "late"):
+        if board.turn is not self.color:
             board.pop()
         if self._best is None or self._best[0] != board.fen():  # cached: called in every frame
             self._best = board.fen(), self._best_move(board)
@@ -98,6 +98,7 @@ class EndingExercise(Exercise):
         move = super().reply()
         if move is not None:
             self.made = (*self.made, move)
+            self._end_of_game()
         return move
 
     def _leads_on(self, move: Move) -> bool:
@@ -106,24 +107,36 @@ class EndingExercise(Exercise):
         )
 
     def _accept(self) -> None:
-        outcome, used = self.board.outcome(), (self.step + 1) // 2
-        if self.ending.goal is Goal.DRAW:
-            over = outcome is not None or used >= self.ending.moves
-            self.status = "solved" if over else "right"
+        self.status = "right"
+        if self._end_of_game():
             return
-        mine, theirs = self._pieces()
-        if (outcome is not None and outcome.winner is self.color) or (0 < theirs <= self.ending.left and mine > theirs):
+        used_up = (self.step + 1) // 2 >= self.ending.moves
+        if self.ending.goal is Goal.DRAW:
+            self.status = "solved" if used_up else "right"
+        elif self._is_carried_through():
             self.status = "solved"
-        elif outcome is not None or used >= self.ending.moves:
-            self.status, self.flawless = "late", False
-            self._why = f"The result is kept, but not carried through within {self._count}."
-        else:
-            self.status = "right"
+        elif used_up:
+            self._fail(f"The result is kept, but not carried through within {self._count}.")
 
-    def _pieces(self) -> tuple[int, int]:
-        """Pieces of the learner and of the opponent, who is to move."""
-        own, opp, _ = (int(word) for word in self.board.words())
-        return opp.bit_count(), own.bit_count()
+    def _end_of_game(self) -> bool:
+        """Sets the status if the game is over, which a repetition may cause after a move of either side."""
+        outcome = self.board.outcome()
+        if outcome is None:
+            return False
+        if self.ending.goal is Goal.DRAW or outcome.winner is self.color:
+            self.status = "solved"
+        else:
+            self._fail(f"The game is drawn: {outcome.termination.value}.")
+        return True
+
+    def _fail(self, why: str) -> None:
+        """No move was wrong, but the win did not come in time."""
+        self.status, self.flawless, self._why = "late", False, why
+
+    def _is_carried_through(self) -> bool:
+        """Whether few enough pieces of the opponent, who is to move, are left."""
+        theirs, mine, _ = (int(word).bit_count() for word in self.board.words())
+        return 0 < theirs <= self.ending.left and mine > theirs
 
     def _reply_move(self) -> Move:
         if self.ending.goal is Goal.WIN:

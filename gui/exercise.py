@@ -64,8 +64,8 @@ class Exercise:
         board: current position.
         status: "asked": the solver is to move; "judging": another move than the expected one is on the board, and
             ``judged`` must be called with its score; "wrong": a wrong move is on the board; "right": the opponent's
-            ``reply`` is next; "solved"; "told": the solution has been shown; "late": the move was right, but the
-            allowed moves are used up.
+            ``reply`` is next; "solved"; "told": the solution has been shown; "late": every move was right, but the
+            allowed moves are used up, or the game is drawn by repetition.
         hints: number of hints given.
         flawless: whether there was no hint and no wrong answer so far.
     """

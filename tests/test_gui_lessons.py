@@ -1,6 +1,7 @@
 """Lessons: their claims, their judge, and the scene."""
 
 import os
+import random
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from windows import opened_app
 
 from engine.board import Board
 from engine.knowledge.lines import known_moves
+from engine.puzzles.puzzle import Goal
 from engine.tablebase import Tablebase, open_tablebase
 from engine.tablebase.folder import SHIPPED
 from gui.app import App
@@ -78,6 +80,25 @@ def test_the_refutation_is_a_line_of_the_tables(tables: Tablebase) -> None:
     exercise = EndingExercise(ENDINGS["The opposition"], tables)
     exercise.answer(exercise.board.parse_pdn("32-28"))
     assert exercise.why.startswith("It only draws.")
+
+
+@pytest.mark.parametrize("goal", list(VALUES))
+def test_a_game_that_the_reply_ends_is_over(goal: Goal, tables: Tablebase) -> None:
+    """By a third repetition: a draw has been held, a win has come too late."""
+    endings = [Ending("W:WK26,K27,K31:BK1,K5", goal, 40)] if goal is Goal.WIN else [Ending("B:BK1:WK10", goal, 40)]
+    endings += [ending for ending in ENDINGS.values() if ending.goal is goal]
+    ended, rng = 0, random.Random(1)
+    for ending in endings:
+        exercise = EndingExercise(ending, tables)
+        while exercise.status in ("asked", "right"):
+            assert exercise.board.outcome() is None
+            if exercise.reply() is None:
+                kept = [one.move for one in known_moves(tables, exercise.board) if one.value == VALUES[goal]]
+                exercise.answer(rng.choice(kept))
+        ended += exercise.board.turn is exercise.color
+        if exercise.board.outcome() is not None and goal is Goal.WIN and exercise.status == "late":
+            assert "threefold repetition" in exercise.why
+    assert ended, "a reply ended none of them"
 
 
 def test_the_bridge_may_not_be_left(tables: Tablebase) -> None:
@@ -184,6 +205,20 @@ def test_a_lesson_is_done_at_the_board_and_kept(app: App, tmp_path: Path) -> Non
     app.go.open(Action.LESSONS)
     assert isinstance(app.go.scene, LessonScene)
     assert app.go.scene.index == 0
+
+
+def test_a_lesson_that_the_reply_ends_is_kept(app: App, tmp_path: Path) -> None:
+    scene = lesson_scene(app, "Payne's draw")
+    exercise, now = scene.exercise, 0.0
+    assert exercise is not None
+    for text in ("23-19", "15x6", "6-1", "1-6", "6-1", "1-6"):
+        scene.make(exercise.board.parse_pdn(text))
+        while exercise.status == "right":
+            scene.update(now := now + 0.1)
+    assert (exercise.status, exercise.board.turn) == ("solved", exercise.color)
+    scene.update(now + 0.1)
+    assert "Solved." in scene.passage.state.text
+    assert load_kept(tmp_path / LESSONS_FILE_NAME, LessonRecord)[0].done == {"Payne's draw": True}
 
 
 @pytest.fixture

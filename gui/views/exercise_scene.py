@@ -45,6 +45,9 @@ class ExerciseScene(EntryScene):
     def ended(self, exercise: Exercise) -> None:
         """Called once per exercise: when it is solved, or at the first wrong answer or hint."""
 
+    def solved(self, exercise: Exercise) -> None:
+        """Called whenever the exercise is solved, also after hints and wrong answers."""
+
     def text(self) -> str:
         """The text beside the board, above that of the exercise."""
         return ""
@@ -99,8 +102,12 @@ class ExerciseScene(EntryScene):
 
     def _report(self) -> None:
         exercise = self.exercise
-        over = exercise is not None and (exercise.status == "solved" or not exercise.flawless)
-        if over and exercise is not None and not self._reported:
+        if exercise is None:
+            return
+        solved = exercise.status == "solved"
+        if solved:
+            self.solved(exercise)
+        if (solved or not exercise.flawless) and not self._reported:
             self._reported = True
             self.ended(exercise)
 
@@ -119,6 +126,7 @@ class ExerciseScene(EntryScene):
                 self._reply_at, before = None, exercise.board.copy()
                 if (move := exercise.reply()) is not None:
                     self._moved(before, move, False)
+                    self._report()
             if exercise.status == "judging":
                 self._judge(exercise)
         self.entry.flipped = self.flipped

@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from engine.board import Move
-
+from ..exercise import Exercise
 from ..help import Action
 from ..lessons import LESSONS
 from ..puzzle_record import LESSONS_FILE_NAME, LessonRecord
@@ -29,12 +28,9 @@ class LessonScene(TableScene[LessonRecord]):
         with self.guarded():
             self.begin(None if self.tables is None else lesson.exercise(self.tables))
 
-    def make(self, move: Move, dropped: bool = False) -> None:
-        super().make(move, dropped)
-        exercise = self.exercise
-        if exercise is not None and exercise.status == "solved":
-            self.record.enter(LESSONS[self.index].title, exercise.flawless)
-            self.keep()
+    def solved(self, exercise: Exercise) -> None:
+        self.record.enter(LESSONS[self.index].title, exercise.flawless)
+        self.keep()
 
     def text(self) -> str:
         return LESSONS[self.index].text if self.exercise is not None else self.fault
