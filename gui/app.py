@@ -22,6 +22,7 @@ from .endgame_info import EndgameInfo, OracleAnswer
 from .game_shelf import GameShelf
 from .help import Action
 from .match_series import MatchSeries, MatchTools
+from .menus import FAULTS
 from .opponents import CheckpointEntry, Opponents, PlayerFactory
 from .pdn_files import PdnGames
 from .plan import GamePlan
@@ -293,7 +294,7 @@ class App:
         """Stores the preferences; shows a message if that fails."""
         try:
             save_preferences(self.preferences, self.preferences_file)
-        except DraughtsError as error:
+        except FAULTS as error:
             self.controller.say(str(error), alarm=True)
 
     def close(self) -> None:

@@ -169,8 +169,11 @@ class GameController:
         if snapshot.status == "failed":
             self._asked = None
             self.say(snapshot.error or "the player failed", alarm=True)
-            self.paused = mode == "play"
-            self.analysing = self.analysing and mode == "play"
+            if mode == "play":
+                self.paused = True
+                self._set_clock()
+            else:
+                self.analysing = False
         elif mode == "hint":
             self.hint, self._asked = snapshot.move, None
             self.say(f"Hint: {self.session.board.pdn(snapshot.move)}" if snapshot.move else "no hint was found")
@@ -334,6 +337,8 @@ class GameController:
         """Updates the state after a change of line. Agents do not move unless the end of the main line is shown."""
         self.notice = ""
         self.browsing = not (self.session.at_end and self.session.on_main_line)
+        if not self.browsing:
+            self._rewind(self.session.ply)
         self._set_clock()
         self._synchronise()
 
@@ -403,6 +408,7 @@ class GameController:
         self.humans = BOTH - self.humans if len(self.humans) == 1 else self.humans ^ {turn}
         self._drop_request()
         self.paused = False
+        self._set_clock()
         self._version = -1
         self.name_players()
 

@@ -68,6 +68,7 @@ class Exercise:
             allowed moves are used up, or the game is drawn by repetition.
         hints: number of hints given.
         flawless: whether there was no hint and no wrong answer so far.
+        found_another: whether it was solved by another move than the expected one.
     """
 
     def __init__(self, task: Task) -> None:
@@ -80,6 +81,7 @@ class Exercise:
         self.board = self.task.board.copy()
         self.status: Status = "asked"
         self.hints = 0
+        self.found_another = False
 
     @property
     def color(self) -> Color:
@@ -134,7 +136,7 @@ class Exercise:
             return
         assert self.task.least is not None
         if score >= self.task.least:
-            self.status = "solved"
+            self.status, self.found_another = "solved", True
         else:
             self._refuse()
 

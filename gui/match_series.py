@@ -64,6 +64,7 @@ class MatchSeries:
         self._openings, self._tools = openings, tools
         self._game: int | None = None  # the session's number of the game in play
         self._ended_at: float | None = None
+        self._helped = False  # whether a person has taken part in the game in play
 
     @property
     def over(self) -> bool:
@@ -86,6 +87,7 @@ class MatchSeries:
         controller.start(GamePlan(frozenset(), agents, opening.start_fen, tuple(texts)))
         controller.session.headers |= {"Event": "Match", "Round": str(index + 1)}
         self._game, self._ended_at, self.stopped = controller.session.game, None, False
+        self._helped = False
 
     def go_on(self, controller: "GameController") -> None:
         """Continues the match with the game at the board or, if that is over or of no match, with the next game."""
@@ -95,14 +97,25 @@ class MatchSeries:
             self.begin(controller)
 
     def end(self) -> None:
-        """Ends the match after the finished games; the game at the board does not count."""
+        """Ends the match after the finished games; a game in play does not count and is of no match any more."""
         self.games = len(self.played)
+        if self._ended_at is None:
+            self._game = None
 
     def follow(self, controller: "GameController", now: float) -> None:
-        """Adds the game at the board once it is over, and begins the next one after a pause; called every frame."""
-        if not self.at_board(controller) or not controller.session.has_ended:
+        """Adds the game at the board once it is over, and begins the next one after a pause; called every frame.
+
+        A game in which a person took over does not count, and is begun again.
+        """
+        if not self.at_board(controller):
             return
-        if self._ended_at is None and not self.over:
+        self._helped |= bool(controller.humans)
+        if not controller.session.has_ended:
+            return
+        if self._ended_at is None and self._helped:
+            self._ended_at = now
+            controller.say("A person took part in this game: it does not count, and is played again")
+        elif self._ended_at is None and not self.over:
             self._ended_at = now
             game = controller.session.to_game()
             black = _BLACK_SCORES.get(game.result, 0.5)

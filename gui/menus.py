@@ -200,6 +200,7 @@ class MenuScene(Scene):
             repeat_keys=False,
             **options,
         )
+        widget.set_attribute("given", widget.get_value())
         return widget.set_attribute("meaning", meaning).set_attribute("left", left)
 
     def guard(self, function: Callable[[Any], None]) -> Callable[..., None]:
@@ -217,8 +218,22 @@ class MenuScene(Scene):
     def place(self) -> None:
         if self._updating:
             self._rebuild = True  # not now, while a widget of this menu is active
-        else:
-            self._build()
+            return
+        typed = self._changed_fields()
+        self._build()
+        for title, (given, text) in typed.items():
+            field = next((widget for widget in self._text_fields() if widget.get_title() == title), None)
+            if field is not None and field.get_attribute("given") == given:
+                field.set_value(text)
+
+    def _text_fields(self) -> list[Any]:
+        widgets = () if self.menu is None else self.menu.get_widgets()
+        return [widget for widget in widgets if isinstance(widget, pygame_menu.widgets.TextInput)]
+
+    def _changed_fields(self) -> dict[str, tuple[str, str]]:
+        """Title of each text field that was changed → its first text and its present one."""
+        texts = {field.get_title(): (field.get_attribute("given"), field.get_value()) for field in self._text_fields()}
+        return {title: (given, text) for title, (given, text) in texts.items() if text != given}
 
     def _build(self) -> None:
         index = None if self.menu is None else self.menu.get_index()

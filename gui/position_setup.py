@@ -25,6 +25,7 @@ class PositionSetup:
         self.tool: Piece | None = Piece(Color.BLACK)
         self.cursor = 18
         self.flipped = False
+        self._dragged: tuple[int, Piece | None] | None = None  # latest square of a drag, and what it puts there
         self.load_fen(fen)
 
     def load_fen(self, text: str) -> None:
@@ -39,14 +40,22 @@ class PositionSetup:
         self.cursor = cursor_step(self.cursor, direction, self.flipped)
 
     def click(self, square: int | None) -> None:
-        """Puts the tool's piece on a square, or removes it if it is there already."""
+        """Puts the tool's piece on a square, or removes it if it is there already; a drag may follow."""
+        self._dragged = None
         if square is not None:
-            self._put(square, None if self.pieces.get(square) == self.tool else self.tool)
+            piece = None if self.pieces.get(square) == self.tool else self.tool
+            self._put(square, piece)
+            self._dragged = square, piece
 
-    def paint(self, square: int | None) -> None:
-        """Puts the tool's piece on a square, or removes what is there if the tool is None. For drags."""
-        if square is not None:
-            self._put(square, self.tool)
+    def drag(self, square: int | None) -> None:
+        """Does the same as the click before, on another square."""
+        if square is not None and self._dragged is not None and square != self._dragged[0]:
+            self._dragged = square, self._dragged[1]
+            self._put(*self._dragged)
+
+    def release(self) -> None:
+        """Ends a drag."""
+        self._dragged = None
 
     def _put(self, square: int, piece: Piece | None) -> None:
         if piece is None:

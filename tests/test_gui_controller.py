@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import pytest
 from engine.board import Move
 from engine.fen import Color
 from engine.players import AlphaBetaPlayer
+from engine.players.base import PlayerError
 from engine.players.search_player import SearchPlayer
 from engine.players.time_control import TimeControl
 from engine.search import SearchConfig, UniformEvaluator
@@ -372,6 +373,51 @@ def test_what_was_thought_of_a_position_is_remembered_with_its_draws(game: Game)
     controller.undo()
     game.move("9-14")
     assert 1 not in controller.shares
+
+
+def test_a_player_that_fails_stops_the_clocks_and_a_hint_that_fails_leaves_them(game: Game) -> None:
+    def gone(_: OpponentSpec) -> AlphaBetaPlayer:
+        raise PlayerError("no such engine")
+
+    def tick_until(done: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + 20
+        while not done():
+            assert time.monotonic() < deadline
+            game.controller.tick()
+            time.sleep(0.002)
+
+    game.thinker.close()
+    game.thinker = game.controller.thinker = Thinker(Opponents(external=gone))
+    spec = OpponentSpec(kind="external", command="python dragon.py")
+    controller = game.start(Color.BLACK, spec=spec, clock="60")
+    game.move("11-15", seconds=1)
+    tick_until(lambda: controller.paused)
+    assert controller.notice == "dragon: no such engine"
+    game.now += 100
+    assert game.left() == (59, 60)
+    controller.move_now()
+    tick_until(lambda: controller.paused)
+    controller.take_over()
+    assert not controller.paused
+    game.now += 1
+    assert game.left() == (59, 59)
+
+    controller = game.start(*Color, spec=spec, clock="60")
+    controller.kinds = ("network",)  # there is none
+    game.move("11-15", seconds=1)
+    controller.toggle_pause()
+    controller.ask_hint()
+    tick_until(lambda: controller.thinking == "" and bool(controller.notice))
+    assert (controller.paused, controller.alarm) == (True, True)
+
+
+def test_a_line_that_is_kept_switches_the_clocks(game: Game) -> None:
+    controller = game.start(*Color, clock="60")
+    game.move("11-15", seconds=1)
+    board = controller.session.board.copy()
+    board.push_pdn("22-18")
+    controller.keep_line(board.move_stack)
+    assert (controller.session.board.turn, controller.clock.running) == (Color.BLACK, Color.BLACK)
 
 
 def test_an_engine_is_called_what_it_calls_itself(game: Game, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,6 +67,15 @@ def test_the_answer_chosen_at_first_does_not_resign(app: App) -> None:
 
 
 @pytest.mark.parametrize("name", ["r", "d"])
+def test_a_question_ends_with_its_game(app: App, name: str) -> None:
+    press(app, name)
+    assert app.go.scene.question is not None
+    app.controller.session.flag(Color.WHITE)
+    frames(app)
+    assert app.go.scene.question is None
+
+
+@pytest.mark.parametrize("name", ["r", "d"])
 def test_at_an_earlier_position_resigning_and_draws_are_about_the_last_one(app: App, name: str) -> None:
     controller = app.controller
     for text in ("23-19", "9-14", "22-17"):

@@ -197,3 +197,28 @@ def test_the_clipboard_of_newer_pygames(app: App, monkeypatch: pytest.MonkeyPatc
     press_with_ctrl(app, "a")
     press_with_ctrl(app, "v")
     assert field.get_value() == "B:W1:B2"
+
+
+def test_what_is_typed_outlives_another_size_of_the_window(app: App) -> None:
+    page = shown(app, SavePage(app))
+    given = field_of(page, "File").get_value()
+    field_of(page, "File").set_value("other.pdn")
+    app.restyle()
+    assert field_of(page, "File").get_value() == "other.pdn"
+    app.go.back()
+    assert field_of(shown(app, SavePage(app)), "File").get_value() == given
+
+
+def test_null_characters_of_an_engine_are_drawn(app: App) -> None:
+    app.controller.session.rename(Color.BLACK, "Bad\0Engine")
+    app.controller.say("no \0 licence", alarm=True)
+    frames(app)
+    assert app.style.text.width("a\0b", 20) == app.style.text.width("ab", 20)
+
+
+def test_preferences_that_cannot_be_written_are_told(app: App) -> None:
+    app.preferences_file.unlink()
+    app.preferences_file.mkdir()
+    app.save_preferences()
+    assert app.controller.alarm
+    assert "preferences.json" in app.controller.notice

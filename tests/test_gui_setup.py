@@ -15,7 +15,8 @@ KINGS = {color: Piece(color, True) for color in Color}
 
 def place(setup: PositionSetup, square: int, piece: Piece | None) -> None:
     setup.tool = piece
-    setup.paint(square)
+    if setup.pieces.get(square) != piece:
+        setup.click(square)
 
 
 def test_the_start_position() -> None:
@@ -40,13 +41,31 @@ def test_placing_and_taking_away() -> None:
     setup.click(14)
     assert setup.pieces == {}
     setup.click(None)
-    setup.paint(None)
-    setup.paint(9)
-    setup.paint(9)
-    assert setup.pieces == {9: Piece(Color.BLACK)}
+    assert setup.pieces == {}
+
+
+def test_dragging_does_what_the_click_did() -> None:
+    setup = PositionSetup()
+    setup.clear()
+    setup.drag(9)  # the press was not on the board
+    assert setup.pieces == {}
+    man = Piece(Color.BLACK)
+    for square in (9, 9, 10, None, 11):  # a hand that trembles, and leaves the board for a moment
+        if setup.pieces:
+            setup.drag(square)
+        else:
+            setup.click(square)
+    assert setup.pieces == {9: man, 10: man, 11: man}
+    setup.release()
+    setup.drag(12)
+    assert setup.pieces == {9: man, 10: man, 11: man}
+    setup.click(9)
+    setup.drag(9)
+    setup.drag(10)
+    assert setup.pieces == {11: man}
     setup.tool = None
-    setup.click(10)
-    setup.paint(9)
+    setup.click(12)
+    setup.drag(11)
     assert setup.pieces == {}
 
 

@@ -188,3 +188,34 @@ def test_the_page_begins_stops_and_ends_a_match(app: App) -> None:
     end(app, series, Color.WHITE, 0.0)
     app.go.scene._end()  # type: ignore[attr-defined]
     assert series.over
+
+
+def test_a_game_in_which_a_person_took_over_does_not_count(app: App, series: MatchSeries) -> None:
+    controller = app.controller
+    controller.take_over()
+    series.follow(controller, 0.0)
+    controller.take_over()  # and gave it back
+    end(app, series, Color.WHITE, 1.0)
+    assert not series.played
+    assert (controller.session.headers["Round"], controller.humans) == ("1", set())
+    end(app, series, Color.WHITE, 10.0)
+    assert len(series.played) == 1
+
+
+def test_the_board_shows_no_match_that_is_ended(app: App, series: MatchSeries) -> None:
+    app.go.to_game()
+    app.frame()
+    assert "game 1 of 4" in app.go.game.status.state.detail
+    series.end()
+    app.frame()
+    assert "game" not in app.go.game.status.state.detail
+
+
+def test_the_page_tells_that_a_player_has_failed(app: App, series: MatchSeries) -> None:
+    app.go.open("match")
+    app.frame()
+    app.controller.say("the engine has gone", alarm=True)
+    app.frame()
+    page = app.go.scene
+    assert isinstance(page, MatchPage)
+    assert page._foot == ("the engine has gone", True)

@@ -50,6 +50,7 @@ class EntryScene(BoardScene):
 
     def mouse(self, event: pygame.event.Event) -> None:
         if event.type == pygame.MOUSEWHEEL:
+            super().mouse(event)
             return
         self.motion.pointer = event.pos
         inside = self.board_rect.collidepoint(event.pos)

@@ -169,6 +169,8 @@ class ExerciseScene(EntryScene):
     def _progress(self, exercise: Exercise) -> str:
         match exercise.status:
             case "solved" | "told":
+                if exercise.found_another:
+                    return f"{exercise.board.peek()} is good, too. The best line: {numbered_line(*exercise.shown)}"
                 head = "Solved." if exercise.status == "solved" else "The solution:"
                 return f"{head} {numbered_line(*exercise.shown)}"
             case "wrong":

@@ -48,6 +48,7 @@ class GameScene(SceneWithBoard):
         self._scroll = self._first_row = 0
         self._dropped = False  # whether the last move was dragged, so that it needs no animation
         self._verdict_lines = 0
+        self._asked_in = 0  # game that the question is about
         self.keys = GameKeys(self)
 
     # --- layout
@@ -109,6 +110,7 @@ class GameScene(SceneWithBoard):
         super().update(now)
         self.controller.tick(ready=self.motion.animation is None)
         self._follow(now)
+        self._drop_question()
         controller, snapshot = self.controller, self.controller.shown_thought()
         self.controller.input.flipped = self.flipped
         verdict = controller.verdict()
@@ -303,12 +305,19 @@ class GameScene(SceneWithBoard):
 
     # --- questions
 
+    def _drop_question(self) -> None:
+        """Removes a question about a game that is over, or that is no longer at the board."""
+        session = self.controller.session
+        if self.question is not None and (session.game != self._asked_in or session.is_over):
+            self.question = None
+
     def ask_resign(self) -> None:
         self.controller.to_end()
         person = self.controller.person()
         if person is None or self.controller.session.is_over:
             return
         answers = {"yes": ("Resign", self.controller.resign), "no": ("Play on", None)}
+        self._asked_in = self.controller.session.game
         self.ask(f"Resign as {person}? {person.other} wins the game.", answers, preselected="no")
 
     def offer_draw(self) -> None:
@@ -320,6 +329,7 @@ class GameScene(SceneWithBoard):
                 "yes": ("Accept", lambda: controller.answer_draw(True)),
                 "no": ("Decline", lambda: controller.answer_draw(False)),
             }
+            self._asked_in = controller.session.game
             self.ask(f"{offer} offers a draw. Does {offer.other} accept?", answers)
 
     def answer_draw(self, accept: bool) -> None:

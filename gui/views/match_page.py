@@ -28,6 +28,7 @@ class MatchPage(MenuScene):
         super().__init__(app)
         self._games, self._openings = 10, "ballots"
         self._shown = 0  # games played when the table was filled
+        self._told = ""  # latest message of the board that is shown here, too
 
     def poll(self) -> None:
         """The game at the board goes on, and after it the next one."""
@@ -37,6 +38,9 @@ class MatchPage(MenuScene):
         controller.enter()
         controller.tick()
         series.follow(controller, time.monotonic())
+        if controller.alarm and controller.notice != self._told:
+            self._told = controller.notice
+            self.say(controller.notice, alarm=True)
         if len(series.played) != self._shown and not self.typing:
             self.rebuild()
 

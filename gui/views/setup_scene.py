@@ -81,7 +81,12 @@ class SetupScene(BoardScene):
         if begin:
             self.setup.click(number)
         else:
-            self.setup.paint(number)
+            self.setup.drag(number)
+
+    def mouse(self, event: pygame.event.Event) -> None:
+        if event.type == pygame.MOUSEBUTTONUP:
+            self.setup.release()
+        super().mouse(event)
 
     def press(self, name: str) -> None:
         setup = self.setup

@@ -12,13 +12,14 @@ _KEPT = 1500  # most rendered texts that are kept
 
 
 class Text:
-    """Renders and measures text; sizes are heights of body text in pixels."""
+    """Renders and measures text, without null characters, which no font can draw; sizes are heights of body text in
+    pixels."""
 
     def __init__(self) -> None:
         # Kept in this object, because fonts must not be used after pygame has ended.
         self.font = cache(lambda size, bold=False: pygame.font.Font(BOLD if bold else REGULAR, max(6, size)))
         self._rendered = lru_cache(maxsize=_KEPT)(
-            lambda text, size, color, bold: self.font(size, bold).render(text, True, color)
+            lambda text, size, color, bold: self.font(size, bold).render(text.replace("\0", ""), True, color)
         )
 
     def render(self, text: str, size: int, color: RGB, bold: bool = False) -> pygame.Surface:
@@ -27,7 +28,7 @@ class Text:
 
     def width(self, text: str, size: int, bold: bool = False) -> int:
         """Pixels that a line takes."""
-        return self.font(size, bold).size(text)[0]
+        return self.font(size, bold).size(text.replace("\0", ""))[0]
 
     def height(self, size: int) -> int:
         """Pixels from one line to the next."""
