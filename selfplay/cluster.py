@@ -5,6 +5,7 @@ import ipaddress
 import logging
 import os
 import socket
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,10 @@ import platformdirs
 _OBJECT_STORE_BYTES = 128 * 1024**2  # it carries weights and games
 _ANSWER_S = 5.0  # seconds to wait for an answer of a cluster's head node
 _LONGEST_FOLDER = 40  # characters; Ray's socket paths are 62 longer, and the system allows 103
+
+
+_PLACE_S = 60.0  # seconds without a free CPU before the first warning
+_LOG = logging.getLogger(__name__)
 
 
 class ClusterError(ValueError):
@@ -64,6 +69,28 @@ class Cluster:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         return NodeAffinitySchedulingStrategy(node, soft=False)
+
+
+class Patience:
+    """Waits while the cluster does nothing for this process, and warns from time to time.
+
+    Args:
+        what: what begins when a CPU is free.
+    """
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self.reset()
+
+    def reset(self) -> None:
+        """Called when something is going on."""
+        self._warn_at = time.monotonic() + _PLACE_S
+
+    def wait(self, seconds: float) -> None:
+        if time.monotonic() >= self._warn_at:
+            _LOG.warning("no CPU of the cluster is free: %s", self._what)
+            self._warn_at = time.monotonic() + 10 * _PLACE_S
+        time.sleep(seconds)
 
 
 def _import_ray(address: str | None) -> Any:

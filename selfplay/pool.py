@@ -168,12 +168,14 @@ class Pool(ABC):
     def refill(self, in_flight: int = REQUESTS_IN_FLIGHT) -> None:
         """Starts actors where places are free, and fills the requests of each actor up to ``in_flight``.
 
-        With ``in_flight`` 0, actors still get games of the match, one request at a time.
+        With ``in_flight`` 0, actors still get games of the match, one request at a time. An actor that still waits for
+        a place gets none: they would wait with it, and the match for them.
         """
         self._start_missing()
         for actor in list(self._actors):
-            while actor.handle is not None and len(actor.requests) < (in_flight or bool(self._parts)):
-                part = self._parts.popleft() if self._parts else None
+            ready = self._is_ready(actor)
+            while actor.handle is not None and len(actor.requests) < (in_flight or (ready and bool(self._parts))):
+                part = self._parts.popleft() if ready and self._parts else None
                 try:
                     actor.requests.append(Request(self._asked(actor.handle, part), part))
                 except self.dead as error:

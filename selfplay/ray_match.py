@@ -1,6 +1,5 @@
 """Plays matches on the nodes of a Ray cluster. A node needs only the package: networks are sent to it."""
 
-import logging
 import socket
 import tempfile
 import time
@@ -11,15 +10,13 @@ from typing import Any
 from engine.errors import one_line
 from engine.players.spec import NetworkSpec
 
-from .cluster import Cluster
+from .cluster import Cluster, Patience
 from .match_players import Players
 from .match_tasks import Task
 from .match_workers import MatchWorker, messages
 
 _PATIENCE_S = 0.2  # seconds to sleep while no worker plays
-_PLACE_S = 60.0  # seconds without a playing worker before the first warning
 _LOOK_S = 2.0  # seconds between two queries of the cluster
-_LOG = logging.getLogger(__name__)
 
 Files = Mapping[str, bytes]
 """Path below a network's folder → contents of the file."""
@@ -58,7 +55,7 @@ class RayStarter:
         self._worker_class: Any = self.cluster.ray.remote(num_cpus=1, max_restarts=0)(_RayPlayers)
         self._networks: dict[str, Any] = {}
         self._cpus, self._look_at = 0, 0.0
-        self._warn_at = time.monotonic() + _PLACE_S
+        self._patience = Patience("games begin when one is; a training also takes them all")
 
     def capacity(self) -> int:
         if time.monotonic() >= self._look_at:
@@ -86,18 +83,11 @@ class RayStarter:
     def wait(self, workers: Sequence[MatchWorker], timeout: float) -> Sequence[MatchWorker]:
         asked = {worker.answers: worker for worker in workers if isinstance(worker, _RayWorker)}
         if not asked:
-            self._warn_of_waiting()
-            time.sleep(_PATIENCE_S)
+            self._patience.wait(_PATIENCE_S)
             return []
-        self._warn_at = time.monotonic() + _PLACE_S
+        self._patience.reset()
         ready, _ = self.cluster.ray.wait(list(asked), timeout=timeout)
         return [asked[answers] for answers in ready]
-
-    def _warn_of_waiting(self) -> None:
-        """Warns from time to time that no worker plays."""
-        if time.monotonic() >= self._warn_at:
-            _LOG.warning("no CPU of the cluster is free: games begin when one is; a training also takes them all")
-            self._warn_at = time.monotonic() + 10 * _PLACE_S
 
     def start_actor(self) -> Any:
         """Asks Ray for a new process, which starts when a CPU is free."""

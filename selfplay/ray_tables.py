@@ -22,7 +22,7 @@ from engine.tablebase.material import Material, pairs_up_to
 from engine.tablebase.plan import promotions
 from engine.tablebase.slice_file import file_name
 
-from .cluster import Cluster, ClusterError
+from .cluster import Cluster, ClusterError, Patience
 
 _WAIT_S = 1.0
 _LOOK_S = 2.0  # seconds between two queries of the cluster
@@ -36,6 +36,9 @@ class _RayBuilder:
     def __init__(self, pieces: int, threads: int) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="crownhead-tables-")
         self._builder = Builder(Path(self._folder.name), pieces, threads=threads)
+
+    def here(self) -> None:
+        """Answers as soon as the process runs, which it does when all CPUs of its node are free."""
 
     def build(self, pair: Material, spent: Sequence[Material], names: Sequence[str], *files: bytes) -> bytes:
         """Solves a pair of slices and returns its file.
@@ -55,12 +58,14 @@ class _Node:
     """A node with its actor.
 
     Attributes:
+        greeting: Ray's reference to the actor's first answer, which comes when it has started.
         pair: the pair that it solves now; None if idle.
         answer: Ray's reference to the pending result.
         has: pairs whose files it has received or made.
     """
 
     actor: Any
+    greeting: Any
     pair: Material | None = None
     answer: Any = None
     has: set[Material] = field(default_factory=set)
@@ -77,6 +82,7 @@ class _Build:
         self.nodes: dict[str, _Node] = {}
         self._class: Any = cluster.ray.remote(max_restarts=0)(_RayBuilder)
         self._look_at = 0.0
+        self._patience = Patience("a node solves slices when all of its CPUs are; a training also takes them")
         self._words = sum(layout_of(pair).words for pair in self.pairs)
 
     def done(self, pair: Material, data: bytes, solved: bool) -> Step:
@@ -92,13 +98,15 @@ class _Build:
         for name, cpus in alive.items():
             if cpus and name not in self.nodes:
                 options = {"num_cpus": cpus, "scheduling_strategy": self.cluster.on_node(name)}
-                self.nodes[name] = _Node(self._class.options(**options).remote(self.pieces, cpus))
+                actor = self._class.options(**options).remote(self.pieces, cpus)
+                self.nodes[name] = _Node(actor, actor.here.remote())
         for name in self.nodes.keys() - alive.keys():
             if self.nodes[name].pair is None:
                 del self.nodes[name]
 
     def hand_out(self) -> None:
-        """Gives each idle node the next pair: one with the fewest pieces of which all promotions are solved."""
+        """Gives each idle node whose process has started the next pair: one with the fewest pieces of which all
+        promotions are solved."""
         taken = {node.pair for node in self.nodes.values()}
         fewest = min((pair.pieces for pair in self.pairs if pair not in self.files), default=0)
         ready = [
@@ -107,7 +115,7 @@ class _Build:
             if pair.pieces == fewest and pair not in self.files and pair not in taken and self._known(pair)
         ]
         for node in self.nodes.values():
-            if node.pair is None and ready:
+            if node.pair is None and ready and self.cluster.is_done(node.greeting):
                 self._ask(node, ready.pop(0))
 
     def _known(self, pair: Material) -> bool:
@@ -126,8 +134,9 @@ class _Build:
         """Saves solved pairs and yields their steps; waits up to ``_WAIT_S`` seconds for the first one."""
         asked = {node.answer: name for name, node in self.nodes.items() if node.pair is not None}
         if not asked:
-            time.sleep(_WAIT_S)
+            self._patience.wait(_WAIT_S)
             return
+        self._patience.reset()
         ray = self.cluster.ray
         for answer in ray.wait(list(asked), timeout=_WAIT_S)[0]:
             node = self.nodes[asked[answer]]

@@ -31,8 +31,11 @@ from torch import Tensor
 
 from engine.encoding import NUM_POLICY
 from engine.files import lock
+from engine.game import GAME
+from engine.version import installed_version
 from learner.inference import BackendError, NetworkEvaluator, make_evaluator, uses_kernels
 from learner.network import Network, NetworkConfig, make_network
+from learner.own_modules import MODULES_VARIABLE
 
 _ROWS = 4096  # most positions of a client at once
 _WIDTH = NUM_POLICY + 3
@@ -91,7 +94,7 @@ class SharedEvaluator(NetworkEvaluator):
     Args:
         network: as for ``NetworkEvaluator``.
         backend, device: backend and device of the server, see ``make_evaluator``.
-        lane: number of the server among those with the same backend and device.
+        lane: number of the server among those with the same backend, device, game and code.
         folder: folder of the socket; None: in the user's cache.
 
     Raises:
@@ -108,7 +111,7 @@ class SharedEvaluator(NetworkEvaluator):
     ) -> None:
         if not hasattr(socket, "send_fds"):
             raise BackendError("selfplay.evaluator=shared is for Linux and macOS: choose own")
-        self._address = _address(f"{device.replace(':', '-')}-{backend}-{lane}", folder)
+        self._address = _address(f"{device.replace(':', '-')}-{backend}-{lane}-{_program()}", folder)
         self._place = backend, device
         self.device = torch.device(device)
         self._memory = _new_memory()
@@ -187,6 +190,12 @@ def shares_evaluator(choice: str, network: NetworkConfig, backend: str, device: 
         return choice == "shared"
     on_gpu = device.startswith("cuda") and not uses_kernels(network, backend, device)
     return on_gpu and hasattr(socket, "send_fds")
+
+
+def _program() -> str:
+    """Eight hexadecimal digits for what must be the same in server and clients: the game, the code, own networks."""
+    parts = GAME, installed_version(), str(Path(__file__).resolve()), os.environ.get(MODULES_VARIABLE, "")
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:8]
 
 
 def _address(name: str, folder: Path | None) -> Path:

@@ -20,6 +20,8 @@ from .actor import Actor, PlayStats
 from .config import RunConfig
 from .endgame import KnowledgeFactory
 from .match import play_games, seed_players
+from .match_record import FORFEIT
+from .openings import MatchError
 from .players import evaluator_player
 from .pool_match import MatchPart, MatchPlayed
 from .shards import pack_shard
@@ -94,15 +96,22 @@ class Worker:
         return Played(self._number, socket.gethostname(), pack_shard(records), stats, gpu_busy(str(evaluator.device)))
 
     def play_match(self, part: MatchPart, *networks: Weights) -> MatchPlayed | None:
-        """Plays games of a match with the networks of ``PoolMatch``; None if it was stopped before all were over."""
+        """Plays games of a match with the networks of ``PoolMatch``; None if it was stopped before all were over.
+
+        Raises:
+            MatchError: a player has failed: such a game says nothing about its strength.
+        """
         players = self._match_players(part, networks)
         seed_players(*players, part.seed, part.games[0])
         limit = self._config.selfplay.max_plies
         games = play_games(*players, part.starts(), concurrency=len(part.games), max_plies=limit, on_round=self._go_on)
         try:
-            return MatchPlayed(part.match, tuple(games))
+            played = tuple(games)
         except _StoppedError:
             return None
+        if failed := next((game for game in played if game.termination == FORFEIT), None):
+            raise MatchError(f"a game of a match cannot be played: {failed.error}")
+        return MatchPlayed(part.match, played)
 
     def _go_on(self) -> None:
         if self._stopping:

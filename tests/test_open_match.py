@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 import torch
 
+from learner.inference import BackendError
 from learner.network import NETWORKS, make_network
 from selfplay.actor import PlayStats
 from selfplay.config import make_config
 from selfplay.match_record import MatchGame
 from selfplay.open_match import OpenMatch
+from selfplay.openings import MatchError
 from selfplay.pool import Pool, PoolActor, Result
 from selfplay.pool_match import MatchPart, MatchPlayed, PoolMatch
 from selfplay.training import Training
@@ -54,6 +56,23 @@ def test_an_actor_plays_pairs_from_ballots_with_colours_swapped(games: list[Matc
         assert first.white == second.black == "best"
     assert len({game.opening for game in games}) == 20
     assert games == played_games(a_match()), "the same match again"
+
+
+def test_a_network_that_fails_loses_no_games(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise BackendError("no memory")
+
+    monkeypatch.setattr("learner.inference.NetworkEvaluator.evaluate", broken)
+    monkeypatch.setattr("learner.inference.NetworkEvaluator.search", broken, raising=False)
+    worker, match = Worker(make_config("smoke"), 0, 1), tiny_match()
+    with pytest.raises(MatchError, match=r"a game of a match cannot be played: .* BackendError: no memory"):
+        worker.play_match(match.parts()[0], *match.networks)
+
+
+def tiny_match() -> PoolMatch:
+    """A match of two residual networks, which are evaluated by torch."""
+    networks = tuple(Weights.of(make_network(NETWORKS["tiny"]), name) for name in ("one", "two"))
+    return PoolMatch(1, ("one", "two"), networks, None, 7, 4)
 
 
 def test_an_actor_plays_an_anchor() -> None:
@@ -118,11 +137,15 @@ class FakePool(Pool):
 
     def __init__(self, actors: int) -> None:
         self.number, self.deaths, self.shards = actors, 0, 0
+        self.waiting: set[int] = set()  # numbers of actors that have no place
         super().__init__(CONFIG, 0)
         self.set_weights(CANDIDATE)
 
     def _places(self) -> Sequence[Hashable]:
         return range(self.number)
+
+    def _is_ready(self, actor: PoolActor) -> bool:
+        return actor.number not in self.waiting
 
     def _start(self, actor: PoolActor, seed: int) -> Any:
         return actor.number
@@ -163,6 +186,19 @@ def test_matches_go_before_shards_and_are_all_that_is_played_at_the_end() -> Non
     assert sorted(number for result in first for number in result.games) == list(range(50))  # type: ignore[union-attr]
     assert [type(result) for result in asked(pool, 2)] == [Played] * 4
     assert asked(pool, 0) == []
+
+
+def test_actors_that_wait_for_a_place_get_no_games_of_a_match() -> None:
+    pool = FakePool(3)
+    pool.waiting = {0, 2}
+    pool.set_match(a_match(50))
+    games = [number for _ in range(9) for result in asked(pool, 0) for number in result.games]  # type: ignore[union-attr]
+    assert sorted(games) == list(range(50))
+    pool.set_match(a_match(50))
+    pool.waiting = {0, 1, 2}
+    assert [type(result) for result in asked(pool, 2)] == [Played] * 6
+    pool.waiting = set()
+    assert {type(result) for result in asked(pool, 2)} == {MatchPlayed, Played}
 
 
 @pytest.mark.parametrize("deaths", [1, 2, 3])

@@ -25,6 +25,7 @@ from selfplay.threads import gpu_busy, spread_over_gpus
 from selfplay.worker import actors_here
 
 pytestmark = pytest.mark.skipif(not hasattr(socket, "send_fds"), reason="needs Unix sockets")
+PROGRAM = shared_evaluator._program()
 
 
 def network(size: str, seed: int) -> Network:
@@ -51,7 +52,7 @@ def server_of(folder: Path) -> int:
 def served(short: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder in which a thread of this process evaluates with torch."""
     monkeypatch.setattr(shared_evaluator, "_IDLE_S", 2.0)
-    address = short / "cpu-torch-float32-0"
+    address = short / f"cpu-torch-float32-0-{PROGRAM}"
     threading.Thread(target=serve, args=(str(address), "torch-float32", "cpu"), daemon=True).start()
     wait_until(address.exists)
     return short
@@ -96,7 +97,7 @@ def test_it_ends_when_nobody_is_there(served: Path) -> None:
     client.evaluate(positions(1))
     assert client._connection is not None
     client._connection.close()
-    wait_until(lambda: not (served / "cpu-torch-float32-0").exists(), seconds=20)
+    wait_until(lambda: not (served / f"cpu-torch-float32-0-{PROGRAM}").exists(), seconds=20)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +150,7 @@ def test_how_busy_a_gpu_is_where_that_is_told(monkeypatch: pytest.MonkeyPatch) -
 
 def test_one_that_is_dying_and_accepts_is_left_for_the_next(short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_evaluator, "_start", lambda *_: None)
-    address = short / "cpu-torch-float32-0"
+    address = short / f"cpu-torch-float32-0-{PROGRAM}"
     dying = socket.socket(socket.AF_UNIX)
     dying.bind(str(address))
     dying.listen()
@@ -172,7 +173,7 @@ def test_one_that_dies_again_and_again_is_said(short: Path, monkeypatch: pytest.
     monkeypatch.setattr(shared_evaluator, "_PAUSE_S", 0.0)
     monkeypatch.setattr(shared_evaluator, "_start", lambda *_: None)
     with socket.socket(socket.AF_UNIX) as dying:
-        dying.bind(str(short / "cpu-auto-0"))
+        dying.bind(str(short / f"cpu-auto-0-{PROGRAM}"))
         dying.listen()
 
         def die() -> None:
@@ -181,7 +182,7 @@ def test_one_that_dies_again_and_again_is_said(short: Path, monkeypatch: pytest.
                     dying.accept()[0].close()
 
         threading.Thread(target=die, daemon=True).start()
-        with pytest.raises(BackendError, match=r"has died 5 times in a row: see .*cpu-auto-0\.log"):
+        with pytest.raises(BackendError, match=rf"has died 5 times in a row: see .*cpu-auto-0-{PROGRAM}\.log"):
             SharedEvaluator(network("tiny", 1), folder=short)
 
 
@@ -243,8 +244,19 @@ def test_a_client_that_is_killed_before_it_sends_its_memory_ends_nothing(served:
     connection = client._connection
     for _ in range(3):
         with socket.socket(socket.AF_UNIX) as killed:
-            killed.connect(str(served / "cpu-torch-float32-0"))
+            killed.connect(str(served / f"cpu-torch-float32-0-{PROGRAM}"))
     np.testing.assert_allclose(
         client.evaluate(batch)[0], make_evaluator(net, "torch-float32").evaluate(batch)[0], atol=1e-4
     )
     assert client._connection is connection is not None  # the same process still answers
+
+
+def test_other_games_and_other_code_have_servers_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    programs = {PROGRAM}
+    monkeypatch.setenv("CROWNHEAD_IMPORT", "mine.py")
+    programs.add(shared_evaluator._program())
+    monkeypatch.setattr(shared_evaluator, "GAME", "another")
+    programs.add(shared_evaluator._program())
+    monkeypatch.setattr(shared_evaluator, "__file__", "/elsewhere/shared_evaluator.py")
+    programs.add(shared_evaluator._program())
+    assert len(programs) == 4
