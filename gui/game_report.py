@@ -120,6 +120,7 @@ class GameReview:
         self._spent = 0.0
         self._before: _Answer | None = None
         self._finished = False
+        self._claimable = False  # whether the game went on after a draw by rule: what follows is judged without it
         self.report = GameReport()
 
     @property
@@ -144,7 +145,9 @@ class GameReview:
             winner = self._outcome.winner
             return _Answer(0.5 if winner is None else float(winner is self._board.turn))
         if self._thinking is None:
-            self._thinking, self._spent = self._player.begin(self._board), 0.0
+            self._claimable |= self._board.outcome() is not None
+            board = Board(self._board.fen()) if self._claimable else self._board
+            self._thinking, self._spent = self._player.begin(board), 0.0
         begun = time.perf_counter()
         more = self._thinking.advance(seconds)
         self._spent += time.perf_counter() - begun

@@ -8,7 +8,7 @@ import pytest
 
 from engine.board import Board, Move
 from engine.fen import Color
-from engine.players import AlphaBetaPlayer, MoveThought, Purpose, Thought
+from engine.players import AlphaBetaPlayer, MoveThought, Purpose, Thinking, Thought
 from engine.players.search_player import SearchPlayer
 from engine.reasons.explaining import Explainer
 from engine.search import SearchConfig, UniformEvaluator
@@ -246,6 +246,23 @@ def test_a_time_limit_ends_the_search_of_a_position() -> None:
     endless.thought = thought  # type: ignore[method-assign]
     finished(GameReview(game, endless, seconds=0.01))
     assert thoughts == [0, 1]
+
+
+def test_a_game_that_went_on_after_a_third_repetition_is_judged_without_it() -> None:
+    """Otherwise all later positions would be draws, and the moves of the stronger side blunders."""
+
+    class Noting(AlphaBetaPlayer):
+        def begin(self, board: Board, purpose: Purpose = "move") -> Thinking:
+            plies.append(board.ply)
+            return super().begin(board, purpose)
+
+    plies: list[int] = []
+    game = played("24-19 5-9 19-24 9-5 " * 2 + "28-32 5-9", "B:WK5:BK28,K24")
+    assert game.outcome() is None
+    report = finished(GameReview(game, Noting(5)))
+    assert plies == [*range(8), 0, 0, 0]
+    assert [move.ply for move in report.moves if move.judgement] == [6], "it let the third repetition happen"
+    assert min(report.graph[8:]) > 0.5
 
 
 def test_a_game_without_moves() -> None:
