@@ -246,7 +246,7 @@ def test_features_of_moves_are_found_by_making_them(quiet: list[Words]) -> None:
         expected = {
             "the side to move has no safe move": not safe,
             "the side to move has at most one safe move": len(safe) < 2,
-            "the side to move can exchange one for one": exchange,
+            "the side to move can exchange evenly": exchange,
             "the side to move has a man without a safe move": any(all(m.start != n for m in safe) for n in men),
             "the side to move can win a piece at once, by captures or a shot": slow_wins(position, 1),
         }

@@ -32,8 +32,8 @@ _COUNTED = (
     "the winner has the move",
     "loser's safe moves",
     "a piece is won at once",
-    "a piece is won with the second move",
-    "a piece is won with the third move",
+    "a piece is won within two moves",
+    "a piece is won within three moves",
 )
 FACTORS = (
     ("nearest king", 6),  # steps from the nearest hunter to the hunted piece

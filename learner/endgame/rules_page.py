@@ -25,6 +25,8 @@ the board.
 
 {table}
 
+Positions of five pieces, here and below, are a random sample; the others are all that there are.
+
 With only some of the rules, chosen one by one where they help most, quiet positions of 2 to 4 pieces are judged right
 in: {curve}.
 """
@@ -34,15 +36,15 @@ _WORDS = """## Words
 - *Shot*: a quiet move after which forced captures win a piece.
 - *The move* (the opposition): counted on your own back row and every second row from there; an odd number of pieces
   means that the side whose turn it is has it.
-- *Double corner*: squares 1 and 5, or 28 and 32. *Single corners*: 4 and 29. *Centre*: four squares or so from all
-  edges. *Bridge*: men on 1 and 3 (White: 30 and 32). *Dog hole*: 28 for a black man behind which a white man stands on
-  32, 5 for a white one.
+- *Double corner*: squares 1 and 5, or 28 and 32. *Single corners*: 4 and 29. *Centre*: 10, 11,
+  14, 15, 18, 19, 22 and 23. *Bridge*: men on 1 and 3 (White: 30 and 32). *Dog hole*: 28 for a black man behind which a
+  white man stands on 32, 5 for a white one.
 - *Steps from crowning*: rows that a man has yet to go. *Crowns first*: its nearest man has at most as many as the
   opponent's.
 - *Would win one against one*: these two pieces alone on the board, by the tables of two pieces; *moving second*: the
   opponent's turn.
 - *No single enemy king can stop*: a man alone against a king alone is crowned.
-- What the opponent can do is meant as if it were its turn.
+- What the opponent can do is meant as if it were its turn; whether a king can stop its men is not.
 """
 
 
@@ -61,7 +63,7 @@ class RulePart(NamedTuple):
 
 
 def rule_parts(rules: RuleList, positions: Sequence[Positions], seed: int) -> list[RulePart]:
-    """What each rule does; examples are drawn by the seed from those with most pieces up to four."""
+    """What each rule does on sets of positions; examples are drawn by the seed, from the first set that has any."""
     parts = [RulePart({}, {}, None, None) for _ in rules.rules]
     rng = np.random.default_rng(seed)
     for some in positions:

@@ -10,6 +10,7 @@ import torch
 from rich.table import Table
 
 from engine.console import Console
+from engine.tablebase.material import MIN_PIECES
 
 from ..report import check_packages, make_writable_folder
 from .calibration import calibrate_oracle
@@ -127,7 +128,8 @@ def _measured(
     start = time.monotonic()
     progress.phase("judging", positions)
     judgements, ece_network, evaluations = _judged(oracle, batches, progress)
-    threshold = oracle.member_for(pieces).threshold
+    thresholds = {oracle.member_for(number).threshold for number in range(MIN_PIECES, pieces + 1)}
+    threshold = thresholds.pop() if len(thresholds) == 1 else None
     validation = validate(judgements, threshold=threshold, parameters=oracle.parameters)
     seconds = time.monotonic() - start
     return validation, validation.to_json() | {

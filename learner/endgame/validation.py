@@ -132,7 +132,7 @@ class Validation(NamedTuple):
         confusion: method → counts int64[3, 3], rows the exact outcome, columns the verdict, both in ``OUTCOMES`` order.
         correlation: counts int64[2, 2], rows network right, wrong; columns search right, wrong.
         reliability: the bins that hold a position, by increasing confidence.
-        threshold: confidence from which the oracle searches no further; None where it has none.
+        threshold: confidence from which the oracle searches no further; None where it has none, or several.
         parameters: number of weights of its networks.
     """
 
