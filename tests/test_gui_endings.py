@@ -1,8 +1,11 @@
 """The endgame trainer: positions from the tables, its score and record, and the scene."""
 
 import os
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 os.environ["SDL_VIDEODRIVER"] = "dummy"
 
@@ -25,7 +28,7 @@ from engine.tablebase.folder import SHIPPED
 from engine.tablebase.material import Material, materials_between
 from gui.app import App
 from gui.endgame_trainer import EndingClass, draw_ending, repeated_ending, score
-from gui.ending_exercise import VALUES, EndingExercise
+from gui.ending_exercise import VALUES, Ending, EndingExercise
 from gui.help import Action
 from gui.puzzle_record import ENDINGS_FILE_NAME, MOST_FAILED, EndingRecord, EndingResults, load_kept, save_record
 from gui.views.ending_scene import EndingPage, EndingScene
@@ -165,7 +168,8 @@ def test_a_key_names_its_class(kind: EndingClass) -> None:
 
 
 @pytest.fixture
-def app(tmp_path: Path) -> Iterator[App]:
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
+    monkeypatch.setattr("gui.views.ending_scene._AT_ONCE_S", 60)  # so that a busy machine changes nothing
     with opened_app(tmp_path, animation_ms=0) as app:
         yield app
 
@@ -236,3 +240,29 @@ def test_a_class_without_tables_or_without_such_positions_says_so(app: App) -> N
     page.kind = EndingClass(Material(0, 0, 0, 1), Goal.WIN)
     page.menu.get_widgets()[0].apply()
     assert app.go.scene is page
+
+
+def test_the_window_lives_while_a_position_is_looked_for(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on = threading.Event()
+
+    def slowly(*arguments: Any) -> Ending | None:
+        assert go_on.wait(60)
+        return draw_ending(*arguments)
+
+    monkeypatch.setattr("gui.views.ending_scene._AT_ONCE_S", 0)
+    monkeypatch.setattr("gui.views.ending_scene.draw_ending", slowly)
+    scene = trainer(app, TWO_AGAINST_ONE)
+    scene.update(0.0)
+    assert "Looking for a position" in scene.passage.state.text
+    scene.press(Action.NEXT_PAGE)
+    assert (scene.exercise, scene.lively) == (None, True)
+    go_on.set()
+    while scene.exercise is None:
+        scene.update(0.0)
+        time.sleep(0.002)
+    assert not scene.lively
+    go_on.clear()
+    scene.press(Action.NEXT_PAGE)
+    assert scene.exercise is None
+    scene.leave()
+    go_on.set()

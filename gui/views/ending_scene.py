@@ -1,5 +1,6 @@
 """The scenes of the endgame trainer: choosing a class of endings, and playing its positions against the tables."""
 
+from concurrent.futures import Future, wait
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from ..exercise import Exercise
 from ..help import Action
 from ..menus import MenuScene
 from ..puzzle_record import ENDINGS_FILE_NAME, EndingRecord, EndingResults, load_kept
+from ..threads import in_thread
 from .table_scene import TableScene
 from .widgets import Button
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 _CHOICES = ("any", "hard", "failed")  # which position comes next
 _MOST_OF_A_KIND = 5
 _BEGINNING = EndingClass(Material(0, 2, 0, 1), Goal.WIN)  # two kings against one
+_AT_ONCE_S = 0.05  # seconds to wait for a position before the page shows that one is looked for
 _SHOWN = 12  # most classes trained before that the page shows
 
 
@@ -37,6 +40,7 @@ class EndingScene(TableScene[EndingRecord]):
         self._choices, self._rng = list(_CHOICES), np.random.default_rng()
         self._shortest: int | None = None
         self._asked = ""  # FEN
+        self._drawing: Future[Ending | None] | None = None
         self.next()
 
     @property
@@ -44,15 +48,34 @@ class EndingScene(TableScene[EndingRecord]):
         return self.record.of(self.kind)
 
     def next(self) -> None:
-        """Begins another position."""
+        """Begins another position, as soon as one is found: with seven pieces that may take many seconds."""
+        self._drawing = in_thread("endgames", self._draw)
+        wait([self._drawing], _AT_ONCE_S)
+        self._take_drawn()
+        if self._drawing is not None:
+            self.begin(None)
+
+    def _take_drawn(self) -> None:
+        drawing = self._drawing
+        if drawing is None or not drawing.done():
+            return
+        self._drawing = None
         with self.guarded():
-            ending = self._draw()
+            ending = drawing.result()
             if self.tables is None or ending is None:
                 self.begin(None)
                 return
             self._asked = ending.fen
             self._shortest = plies_of(self.tables, Board(ending.fen))
             self.begin(EndingExercise(ending, self.tables))
+
+    def update(self, now: float) -> None:
+        self._take_drawn()
+        super().update(now)
+
+    @property
+    def lively(self) -> bool:
+        return super().lively or self._drawing is not None
 
     def _draw(self) -> Ending | None:
         if self.tables is None:
@@ -89,6 +112,8 @@ class EndingScene(TableScene[EndingRecord]):
         exercise = self.exercise
         if isinstance(exercise, EndingExercise):
             return score(exercise, self._shortest)
+        if self._drawing is not None:
+            return "Looking for a position …"
         if self.fault:
             return self.fault
         if self._choices[0] == "failed":
@@ -104,6 +129,8 @@ class EndingScene(TableScene[EndingRecord]):
 
     def press(self, name: str) -> None:
         if name in ("choice", Action.NEXT_PAGE):
+            if self._drawing is not None:
+                return
             if name == "choice":
                 self._choices.append(self._choices.pop(0))
             self.forget_fault()
