@@ -1,6 +1,6 @@
 """Menus: scenes that show a pygame-menu; they are in ``views.menu_pages`` and ``views.file_pages``."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -130,6 +130,12 @@ class MenuScene(Scene):
 
     def say(self, text: str, alarm: bool = False) -> None:
         self._foot, self._stale = (clean(without_fen(text)), alarm), True
+
+    def ask(
+        self, text: str, answers: Mapping[str, tuple[str, Callable[[], None] | None]], preselected: str = ""
+    ) -> None:
+        super().ask(text, answers, preselected)
+        self._stale = True
 
     def attempt(self, action: Callable[[], object]) -> bool:
         """Calls ``action``; returns False and shows the error if it fails."""

@@ -18,6 +18,7 @@ from windows import opened_app
 
 from engine.fen import Color
 from engine.files import StorageError
+from engine.pdn import read_games
 from gui.app import App
 from gui.menus import MenuScene
 from gui.pdn_files import clean, typed_file, typed_path
@@ -94,6 +95,21 @@ def test_a_bare_name_is_saved_where_the_last_game_was(app: App, tmp_path: Path) 
     assert (tmp_path / "mine.pdn").exists()
     assert last_folder(app) == tmp_path
     assert str(tmp_path) in app.controller.message().text
+
+
+@pytest.mark.parametrize(("presses", "games"), [(["return"], 2), (["right", "return"], 1), (["escape"], 1)])
+def test_of_a_file_that_is_there_one_is_asked(app: App, tmp_path: Path, presses: list[str], games: int) -> None:
+    path = tmp_path / "mine.pdn"
+    path.write_text('[Event "before"]\n\n1. 9-13 *\n')
+    app.controller.make(app.controller.session.board.parse_pdn("11-15"))
+    page = shown(app, SavePage(app))
+    page._save("mine")
+    assert "mine.pdn is there already" in page.question.text
+    for name in presses:
+        press(app, name)
+    found = [[str(node.move) for node in game.moves] for game in read_games(path.read_text())]
+    assert found == {"escape": [["9-13"]]}.get(presses[0], [["9-13"], ["11-15"]][-games:])
+    assert (app.go.scene is page) == (presses == ["escape"])
 
 
 def test_names_that_are_no_text_are_listed(app: App, tmp_path: Path) -> None:

@@ -200,21 +200,35 @@ class SavePage(MenuScene):
         names = " - ".join(name for name in self.app.controller.session.names.values() if name) or "game"
         stem = "".join(sign if sign.isalnum() or sign in " -_." else "_" for sign in names)
         default = last_folder(self.app) / f"{time.strftime('%Y-%m-%d')} {stem}.pdn"
-        meaning = "Enter saves; an existing file is replaced"
+        meaning = "Enter saves; of a file that is there already you are asked"
         field = self.text_input("File", str(default), 500, meaning, onreturn=self._save)
         self.button("Save", lambda: self._save(field.get_value()), str(default.parent))
         self.button("Back", self.leave)
 
     def _save(self, text: str) -> None:
-        if self.attempt(lambda: self._write(typed_file(text, last_folder(self.app)))):
-            self.app.go.to_game()
+        self.attempt(lambda: self._save_as(typed_file(text, last_folder(self.app))))
 
-    def _write(self, path: Path) -> None:
+    def _save_as(self, path: Path) -> None:
         if path.suffix == "":
             path = path.with_suffix(".pdn")
-        self.app.controller.session.save_file(path)
+        if not path.is_file():
+            self._write(path, add=False)
+            return
+        answers = {
+            "add": ("Add the game", lambda: self._answered(path, True)),
+            "replace": ("Replace it", lambda: self._answered(path, False)),
+            "no": ("Cancel", None),
+        }
+        self.ask(f"{path.name} is there already.", answers)
+
+    def _answered(self, path: Path, add: bool) -> None:
+        self.attempt(lambda: self._write(path, add))
+
+    def _write(self, path: Path, add: bool) -> None:
+        self.app.controller.session.save_file(path, add)
         remember_folder(self.app, path.parent)
-        self.app.controller.say(f"Saved as {path}")
+        self.app.controller.say(f"Added to {path}" if add else f"Saved as {path}")
+        self.app.go.to_game()
 
 
 class PreferencesPage(MenuScene):
