@@ -115,6 +115,7 @@ class EndgameInfo:
         self._read_tables: Callable[[], Tablebase] | None = read_tables
         self._oracle = oracle
         self._tables: Tablebase | None = None
+        self._opening = threading.Lock()
         self._known: dict[str, Verdict] = {}  # FEN → verdict, the oldest first
         self._closed = False
         self._thread: threading.Thread | None = None  # only one position is looked up at a time
@@ -186,10 +187,11 @@ class EndgameInfo:
 
     def _open_tables(self) -> Tablebase | None:
         """Returns the tables, opened at the first call. If that fails, it raises once and later returns None."""
-        if self._read_tables is not None:
-            read, self._read_tables = self._read_tables, None
-            self._tables = read()
-        return self._tables
+        with self._opening:  # the thinking thread asks, too
+            if self._read_tables is not None:
+                read, self._read_tables = self._read_tables, None
+                self._tables = read()
+            return self._tables
 
 
 def _probe(tables: Tablebase, board: Board) -> tuple[Exact | None, int | None]:

@@ -14,7 +14,8 @@ from engine.fen import Color
 from engine.players import AlphaBetaPlayer, PlayerError, RandomPlayer, RolloutPlayer
 from engine.players.alphabeta import MAX_DEPTH
 from engine.search import SearchConfig
-from engine.tablebase import open_tablebase
+from engine.tablebase import Tablebase, open_tablebase
+from engine.tablebase.folder import SHIPPED
 from gui import endgame_info
 from gui.endgame_info import EndgameInfo, ExactMove, Verdict
 from gui.opponents import (
@@ -363,6 +364,18 @@ def test_the_oracle_is_asked_within_its_reach_and_beside_the_window(
     assert verdict.lines == ("Oracle: Black wins, 99.9% sure",)
     assert info.ask(Board()) is None
     assert len(asked) == 1
+
+
+def test_two_threads_wait_for_the_tables_that_are_opened(endgames: Callable[..., EndgameInfo]) -> None:
+    def slowly() -> Tablebase:
+        time.sleep(0.2)
+        return open_tablebase(SHIPPED)
+
+    info, board = endgames(slowly), Board("B:W22,K23:BK1")
+    assert info.ask(board) is None
+    time.sleep(0.05)
+    assert info.value(board) is not None, "asked by the thread that thinks, while the other opens them"
+    assert lookup(info, board).exact is not None
 
 
 def test_what_fails_is_told_in_one_line_and_the_rest_stands(endgames: Callable[..., EndgameInfo]) -> None:

@@ -200,7 +200,7 @@ class SavePage(MenuScene):
         names = " - ".join(name for name in self.app.controller.session.names.values() if name) or "game"
         stem = "".join(sign if sign.isalnum() or sign in " -_." else "_" for sign in names)
         default = last_folder(self.app) / f"{time.strftime('%Y-%m-%d')} {stem}.pdn"
-        meaning = "Enter saves; of a file that is there already you are asked"
+        meaning = "Enter saves; if the file exists, you are asked what to do"
         field = self.text_input("File", str(default), 500, meaning, onreturn=self._save)
         self.button("Save", lambda: self._save(field.get_value()), str(default.parent))
         self.button("Back", self.leave)
