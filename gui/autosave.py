@@ -5,12 +5,12 @@ import secrets
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import platformdirs
 
 from engine.errors import DraughtsError
-from engine.files import StorageError, atomic_write, lock, make_folder, read_text, remove_stale_temporaries
+from engine.files import StorageError, atomic_write, make_folder, open_locked, read_text, remove_stale_temporaries
 from engine.pdn import PdnGame, format_game, read_game
 
 from .pdn_files import title_of
@@ -64,7 +64,7 @@ class Autosave:
         self._known: tuple[Path, bytes] | None = None  # file and content that this window wrote or read last
         self._beside: tuple[Path, bytes | None] | None = None  # file and seats that this window wrote last
         self._moved: dict[Path, Path] = {}  # old → new file of games whose file another window is writing, too
-        self._lock: IO[bytes] | None = None
+        self._lock: BinaryIO | None = None
 
     def begin(self) -> None:
         """Makes the next game that is saved use a new file. (A new game of the session does so anyway.)"""
@@ -173,7 +173,7 @@ class Autosave:
         """Tries to lock the folder; returns whether this window has the lock. It is released when the process ends."""
         if self._lock is None:
             with contextlib.suppress(OSError):
-                self._lock = _locked(self.folder / _LOCK)
+                self._lock = open_locked(self.folder / _LOCK)
         return self._lock is not None
 
     def _remove_oldest(self, newest: Path) -> None:
@@ -190,17 +190,6 @@ def _content(path: Path) -> bytes:
         return path.read_bytes()
     except OSError:
         return b""
-
-
-def _locked(path: Path) -> IO[bytes]:
-    """Opens and locks a file; raises ``OSError`` if another process has locked it."""
-    file = open(path, "a+b")  # noqa: SIM115 - open as long as the lock is held
-    try:
-        lock(file)
-    except OSError:
-        file.close()
-        raise
-    return file
 
 
 def _look_at(path: Path, modified: float) -> SavedGame:
