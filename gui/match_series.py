@@ -110,7 +110,7 @@ class MatchSeries:
         if not self.at_board(controller):
             return
         self._helped |= bool(controller.humans)
-        if not controller.session.has_ended:
+        if not controller.session.finished:
             return
         if self._ended_at is None and self._helped:
             self._ended_at = now

@@ -129,11 +129,6 @@ class GameSession:
         return self.ply == len(self.nodes)
 
     @property
-    def has_ended(self) -> bool:
-        """Whether the main line has ended, whichever line is shown."""
-        return self._ending is not None
-
-    @property
     def is_over(self) -> bool:
         """Whether the cursor is at the end of a finished line."""
         return self.at_end and self.ending is not None
@@ -212,7 +207,7 @@ class GameSession:
         for move in moves:
             board.push(move)
         main = [node.move for node in self._lines.main]
-        if self.has_ended and len(moves) > len(main) and list(moves[: len(main)]) == main:
+        if self.finished and len(moves) > len(main) and list(moves[: len(main)]) == main:
             raise SessionError("the game is over there: a variation of it begins earlier")
         for ply, move in enumerate(board.move_stack):
             nodes = self._lines.nodes()

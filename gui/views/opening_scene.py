@@ -157,7 +157,7 @@ class OpeningScene(EntryScene):
     def _buttons(self) -> None:
         controller, tree = self.app.controller, self.tree
         session = controller.session
-        may = tree.ply > 0 and (session.has_ended or controller.humans == BOTH)
+        may = tree.ply > 0 and (session.finished or controller.humans == BOTH)
         reading = any(not one.library.done for one in self.collections)
         several = len(self.collections) > 1
         sources = [
