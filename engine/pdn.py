@@ -277,13 +277,16 @@ class _Reader:
         self.nodes[-1].nags.append(nag)
 
 
-def read_games(source: str | Iterable[str], on_error: Callable[[PdnError], None] | None = None) -> Iterator[PdnGame]:
+def read_games(
+    source: str | Iterable[str], on_error: Callable[[PdnError], None] | None = None, first_line: int = 1
+) -> Iterator[PdnGame]:
     """Reads games one by one; of a file, no more than one game is held, of bounded length (see ``pdn_tokens``).
 
     Args:
         source: the text, or its lines (an open text file).
         on_error: called for each game that cannot be read, which is then left out. Without it the first such game
             raises.
+        first_line: number of the source's first line, for errors.
 
     Raises:
         PdnError: what is wrong, with line and column. Illegal moves, set-up positions that are none and games of
@@ -292,7 +295,7 @@ def read_games(source: str | Iterable[str], on_error: Callable[[PdnError], None]
     lines = io.StringIO(source, newline=None) if isinstance(source, str) else source
     if isinstance(lines, io.TextIOWrapper | io.StringIO):
         lines = bounded_lines(lines, MAX_LINE)
-    for tokens in split_games(tokenize(lines)):
+    for tokens in split_games(tokenize(lines, first_line)):
         if all(token.kind in ("comment", "result", "end", "star") for token in tokens):
             continue  # a result given twice, or a closing remark
         try:
@@ -305,11 +308,11 @@ def read_games(source: str | Iterable[str], on_error: Callable[[PdnError], None]
         yield game
 
 
-def read_game(source: str | Iterable[str]) -> PdnGame:
+def read_game(source: str | Iterable[str], first_line: int = 1) -> PdnGame:
     """Reads the first game; raises ``PdnError`` as ``read_games`` does, and where there is none."""
-    for game in read_games(source):
+    for game in read_games(source, first_line=first_line):
         return game
-    raise PdnError("line 1, column 1: there is no game")
+    raise PdnError(f"line {first_line}, column 1: there is no game")
 
 
 def _format_tags(game: PdnGame) -> list[str]:

@@ -52,11 +52,12 @@ def _words(text: str) -> str:
     return " ".join(text.split())
 
 
-def tokenize(lines: Iterable[str]) -> Iterator[Token]:
+def tokenize(lines: Iterable[str], first_line: int = 1) -> Iterator[Token]:
+    """The tokens of lines of PDN, of which the first has the number ``first_line``."""
     opened: Token | None = None  # a comment that goes on over the end of its line
     parts: list[str] = []
     room = 0  # characters that the comment may still have
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(lines, first_line):
         text = line.removeprefix("\ufeff") if number == 1 else line
         position = 0
         if len(text) > MAX_LINE:

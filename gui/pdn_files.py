@@ -4,7 +4,7 @@ import errno
 import re
 from collections.abc import Iterable
 from io import StringIO
-from itertools import chain, islice, repeat
+from itertools import chain
 from pathlib import Path
 
 from engine.errors import PdnError
@@ -120,7 +120,8 @@ class PdnGames:
             count = len(self.titles)
             raise PdnError(f"there is no game {number}: the text holds {count or 'no'} game{'' if count == 1 else 's'}")
         line, column = self._starts[number - 1]
-        return game_at(islice(self._lines, line - 1, None), line, column)
+        # An iterator that skipped the lines in front would make reading all games take quadratic time.
+        return game_at((self._lines[index] for index in range(line - 1, len(self._lines))), line, column)
 
 
 def title_from(headers: dict[str, str], result: str, plies: int) -> str:
@@ -164,5 +165,4 @@ def game_at(lines: Iterable[str], line: int, column: int) -> PdnGame:
     """
     rest = iter(lines)
     first = " " * (column - 1) + next(rest, "")[column - 1 :]
-    # Empty lines in front give errors the right line numbers.
-    return read_game(chain(repeat("\n", line - 1), [first], rest))
+    return read_game(chain([first], rest), line)

@@ -16,7 +16,7 @@ from engine.files import StorageError
 from engine.position_keys import key_of
 from gui.game_index import KEPT, Source, opened_as
 from gui.game_library import GameLibrary, Played, Query
-from gui.pdn_files import PdnGames
+from gui.pdn_files import PdnGames, game_at
 
 GAMES = """[Event "Spring"] [Black "Anna"] [White "Bruno"] [Date "2026.03.01"]
 1. 11-15 23-19 2. 9-14 27-23 1-0
@@ -88,6 +88,11 @@ def test_games_are_read_where_they_lie(open_games: Callable[..., GameLibrary], e
     assert str(by_index.value) == str(by_text.value)
     with pytest.raises(PdnError, match="no game 5"):
         library.game(5)
+
+
+def test_a_late_game_costs_what_an_early_one_does() -> None:
+    with pytest.raises(PdnError, match=r"^line 1000000000, column 8: "):
+        game_at(["*   1. 1-32 *"], 10**9, 5)
 
 
 def test_old_files_in_latin_1(open_games: Callable[..., GameLibrary]) -> None:

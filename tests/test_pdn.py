@@ -308,6 +308,14 @@ def test_reading_streams() -> None:
         assert taken == 3 * number + 4
 
 
+def test_errors_count_from_the_number_of_the_first_line() -> None:
+    assert read_game("1. 11-15 *", 10**9).moves
+    with pytest.raises(PdnError, match=r"^line 1001, column 4: "):
+        read_game("1. 11-15\n2. 1-32 *", 1000)
+    with pytest.raises(PdnError, match=r"^line 7, column 1: there is no game"):
+        read_game("", 7)
+
+
 def test_reading_a_file(tmp_path: Path) -> None:
     path = tmp_path / "games.pdn"
     path.write_bytes(b"\xef\xbb\xbf" + (ANNOTATED * 2).replace("\n", "\r\n").encode())
