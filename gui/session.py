@@ -237,8 +237,9 @@ class GameSession:
         self._lines.remove()
         self._look_at_line(min(self.ply, len(self._lines.nodes())))
 
-    def annotate(self, glyph: int | None, comment: str) -> None:
-        """Sets the glyph (PDN's 1 to 6, or None) and the comment of the last move; its clock remains.
+    def annotate(self, glyph: int | None, comment: str | None) -> None:
+        """Sets the glyph (PDN's 1 to 6, or None) and the comment of the last move; its clock remains. With None, the
+        comments remain, too.
 
         Raises:
             SessionError: there is no last move.
@@ -247,8 +248,9 @@ class GameSession:
             raise SessionError("there is no move to comment on: go to one first")
         node = self.nodes[self.ply - 1]
         node.nags = [nag for nag in node.nags if not 1 <= nag <= len(GLYPHS)] + ([] if glyph is None else [glyph])
-        commands = [text for text in map(commands_of, node.comments) if text]
-        node.comments = commands + [text for text in [one_line(comment)] if text]
+        if comment is not None:
+            commands = [text for text in map(commands_of, node.comments) if text]
+            node.comments = commands + [text for text in [one_line(comment)] if text]
         self.version += 1
 
     def annotation(self) -> tuple[int | None, str]:

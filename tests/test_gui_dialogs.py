@@ -207,6 +207,21 @@ def test_the_page_of_a_comment_begins_in_its_text(app: App) -> None:
     assert app.controller.session.nodes[-1].comments == ["good"]
 
 
+@pytest.mark.parametrize("words", [150, 10_000])
+def test_a_long_comment_is_kept_whole(app: App, words: int) -> None:
+    session = app.controller.session
+    comments = ["[%clk 0:01:00]", "first", " ".join(["word"] * words)]
+    session.load_pdn(f"1. 11-15 {''.join(f'{{{text}}}' for text in comments)} *")
+    for typed in ("", "x"):
+        press(app, "c")
+        for name in (*typed, "return"):
+            press(app, name)
+        assert app.go.scene is app.go.game
+        if not typed:
+            assert session.nodes[0].comments == comments
+    assert session.annotation()[1] == ("x" if words > 1000 else f"first {comments[2]}x")
+
+
 def test_a_tooltip_does_not_outlive_a_page_over_it(app: App) -> None:
     scene = app.go.game
     frames(app)

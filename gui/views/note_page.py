@@ -6,6 +6,7 @@ from ..help import Action, keys_of
 from ..menus import MenuScene
 from ..session import GLYPHS
 
+_LONGEST = 1000  # characters of a comment in the field, which takes 0.1 ms for each
 _MEANINGS = ("good", "bad", "very good", "very bad", "interesting", "doubtful")
 
 
@@ -26,7 +27,11 @@ class NotePage(MenuScene):
             (f"{sign} {text}", number) for number, (sign, text) in enumerate(zip(GLYPHS, _MEANINGS, strict=True), 1)
         ]
         self.selector(f"{move} is", [("not judged", None), *glyphs], self._glyph, partial(setattr, self, "_glyph"), "")
-        self._text = self.text_input("Comment", comment, 500, "Enter keeps it", onreturn=lambda _: self._keep())
+        title, meaning = "Comment", "Enter keeps it"
+        if len(comment) > _LONGEST:
+            title, comment, meaning = "New comment", "", f"It replaces the present one of {len(comment):,} characters"
+        self._text = self.text_input(title, comment, _LONGEST, meaning, onreturn=lambda _: self._keep())
+        self._before = self._text.get_value()
         self.menu.select_widget(self._text)
         self.button("Keep", self._keep, "It is saved with the game")
         if session.others():
@@ -37,7 +42,9 @@ class NotePage(MenuScene):
         self.button("Back", self.leave)
 
     def _keep(self) -> None:
-        if self.attempt(lambda: self.app.controller.session.annotate(self._glyph, self._text.get_value())):
+        text = self._text.get_value()
+        comment = None if text == self._before else text
+        if self.attempt(lambda: self.app.controller.session.annotate(self._glyph, comment)):
             self.leave()
 
     def _turn(self) -> None:
