@@ -20,7 +20,7 @@ from engine.players import WatchablePlayer
 
 from .annotation import AnnotatedGame, annotated, figures_of
 from .game_report import GameReview
-from .pdn_files import PdnGames
+from .pdn_files import PdnGames, is_there
 
 JOURNAL = ".part"  # suffix that the journal's name adds to that of the copy
 _VERSION = 1  # version of the journal
@@ -65,7 +65,7 @@ def annotated_path(games: Path) -> Path:
 def seconds_of(out: Path) -> float | None:
     """Seconds per position of the analysis into ``out`` that was stopped; None if there is none, or nobody can tell."""
     journal = out.with_name(out.name + JOURNAL)
-    if not journal.exists():
+    if not is_there(journal):
         return None
     try:
         with contextlib.closing(sqlite3.connect(journal)) as facts:
@@ -109,7 +109,7 @@ class FileAnalysis:
         self.progress = AnalysisProgress(len(done), len(self._games.titles), 0, total - sum(done.values()), 0.0)
 
     def _check_place(self) -> None:
-        if self.out.exists():
+        if is_there(self.out):
             raise StorageError(None, f"{self.out} is there already: choose another name for the annotated games")
 
     @contextlib.contextmanager

@@ -38,7 +38,7 @@ from .game_index import (
     sources_in,
     tidy,
 )
-from .pdn_files import game_at
+from .pdn_files import game_at, is_folder, is_there
 from .threads import in_thread
 
 _BUSY_S = 10.0  # seconds that a reader waits for a batch to be written
@@ -214,7 +214,7 @@ class GameLibrary:
     # --- the thread
 
     def _open(self) -> None:
-        if self.path.is_dir():
+        if is_folder(self.path):
             sources, name = sources_in(self.path), f"folder-{sha256_of(str(self.path.resolve()).encode())}"
         else:
             sources, name = [source_of(self.path)], sha256_of(self.path)
@@ -233,7 +233,7 @@ class GameLibrary:
 
     def _take(self, known: Path) -> bool:
         """Uses a finished index; False if there is none, it is damaged, or the folder has changed since."""
-        if not known.exists():
+        if not is_there(known):
             return False
         try:
             with contextlib.closing(sqlite3.connect(known)) as index:
@@ -243,7 +243,7 @@ class GameLibrary:
         except (sqlite3.DatabaseError, OSError):
             known.unlink(missing_ok=True)
             return False
-        if self.path.is_dir() and files != {(name, *source[1:]) for name, source in self._sources.items()}:
+        if is_folder(self.path) and files != {(name, *source[1:]) for name, source in self._sources.items()}:
             return False
         self._index, self.count = known, count
         return True
@@ -251,7 +251,7 @@ class GameLibrary:
     def _make(self, known: Path) -> None:
         part = known.with_name(f"{known.name}.{os.getpid()}-{id(self):x}{UNFINISHED}")
         try:
-            if known.exists():
+            if is_there(known):
                 shutil.copyfile(known, part)
             with contextlib.closing(sqlite3.connect(part, timeout=_BUSY_S)) as index:
                 self._fill(Filling(index, lambda: self._stopped or self._halted, partial(self._publish, part)))
@@ -270,7 +270,7 @@ class GameLibrary:
                 part.unlink(missing_ok=True)
 
     def _fill(self, filling: Filling) -> None:
-        if self.path.is_dir():
+        if is_folder(self.path):
             filling.bring_up_to_date(list(self._sources.values()))
             return
         (source,) = self._sources.values()

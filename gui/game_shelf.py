@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .game_library import GameLibrary
+from .pdn_files import is_folder, is_there
 
 
 class Collection(NamedTuple):
@@ -43,14 +44,14 @@ class GameShelf:
             kept: the other path, "" for none; left out if it is one of the first two.
         """
         found = []
-        if self._own.is_dir():
+        if is_folder(self._own):
             if own := self._others.pop(self._own, None):
                 own.close()
             found.append(Collection("Your games", self._other(self._own)))
         if self.library is not None and self.library.path != self._own:
             found.append(Collection(self.library.path.name, self.library))
         path = Path(kept)
-        if kept and path.exists() and all(path != known.library.path for known in found):
+        if kept and is_there(path) and all(path != known.library.path for known in found):
             found.append(Collection(path.name, self._other(path)))
         return found
 

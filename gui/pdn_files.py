@@ -63,6 +63,14 @@ def is_folder(path: Path) -> bool:
         return False
 
 
+def is_there(path: Path) -> bool:
+    """Whether a file or folder has this path; false if nobody can tell: it is too long, forbidden, or unreachable."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
 def fen_of(text: str) -> str:
     """Normalises a FEN that was typed or pasted: without white space, in capital letters."""
     return "".join(text.split()).upper()

@@ -14,18 +14,22 @@ pytest.importorskip("pygame", reason="the window needs pygame")
 import pygame
 from pygame_menu.widgets import Button, TextInput
 from test_gui_scenes import frames, plan, press
-from windows import opened_app
+from windows import frames_until, opened_app
 
 from engine.fen import Color
 from engine.files import StorageError
 from engine.pdn import read_games
 from gui.app import App
+from gui.game_library import GameLibrary
+from gui.help import Action
 from gui.menus import MenuScene
 from gui.pdn_files import clean, typed_file, typed_path
 from gui.views import clipboard
 from gui.views.analysis_page import AnalysisPage
+from gui.views.collection_page import CollectionPage
 from gui.views.file_pages import LoadPage, SavePage, last_folder
 from gui.views.geometry import Rect
+from gui.views.library_pages import LibraryPage
 from gui.views.menu_pages import MainPage, OpponentPage, SearchPage
 
 NULL_GAME = '[Event "a"]\n[Black "A\0a"]\n[White "B"]\n[Result "*"]\n\n1. 11-15 {so \0 so} *\n\n'
@@ -88,6 +92,25 @@ def test_odd_paths_are_told_and_the_window_lives(app: App, tmp_path: Path, text:
     page._start()
     assert page._foot[1]
     assert app.annotator is None
+
+
+def test_names_too_long_for_the_disk_are_told_and_the_window_lives(app: App, tmp_path: Path) -> None:
+    games = tmp_path / f"{'x' * 245}.pdn"
+    games.write_text("1. 11-15 *")  # the name of its annotated copy is too long
+    page = shown(app, AnalysisPage(app, games))
+    page._start()
+    frames_until(app, lambda: page._foot[1])
+    app.preferences.collection = f"/{'y' * 300}"
+    app.go.open(Action.OPENINGS)
+    frames(app)
+    chosen: list[str] = []
+    page = shown(app, CollectionPage(app, chosen.append))
+    page._open(Path(app.preferences.collection))
+    assert page._foot[1]
+    library = GameLibrary(Path(app.preferences.collection), tmp_path / "index")
+    with pytest.raises(StorageError):
+        library.wait()
+    shown(app, LibraryPage(app, library))
 
 
 def test_a_bare_name_is_saved_where_the_last_game_was(app: App, tmp_path: Path) -> None:

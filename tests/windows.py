@@ -1,6 +1,7 @@
 """The board's window for tests."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,3 +25,12 @@ def opened_app(folder: Path, *arguments: Any, **preferences: Any) -> Iterator[Ap
     yield app
     app.close()
     pygame.quit()
+
+
+def frames_until(app: App, look: Callable[[], object], seconds: float = 60.0) -> None:
+    """Draws frames until ``look`` returns something true."""
+    deadline = time.monotonic() + seconds
+    while not look():
+        assert time.monotonic() < deadline
+        app.frame()
+        time.sleep(0.005)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..game_index import sources_in
-from ..pdn_files import is_folder
+from ..pdn_files import is_folder, is_there
 from .file_pages import LoadPage
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class CollectionPage(LoadPage):
         super().fill()
 
     def _open(self, path: Path) -> None:
-        if not path.exists():
+        if not is_there(path):
             self.say(f"there is no {path}", alarm=True)
         elif is_folder(path) and not sources_in(path):
             self.say(f"{path} has no PDN files; crownhead games writes those of a run", alarm=True)

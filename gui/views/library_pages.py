@@ -7,7 +7,7 @@ from engine.position_keys import key_of
 
 from ..game_library import GameLibrary, Listed, Query
 from ..menus import ON_OFF, MenuScene
-from ..pdn_files import PdnGames
+from ..pdn_files import PdnGames, is_folder, is_there
 
 if TYPE_CHECKING:
     from ..app import App
@@ -32,7 +32,7 @@ class LibraryPage(MenuScene):
         self.selector("Result", RESULTS, self._result, partial(self._choose, "_result"), "How the games ended")
         meaning = "Only games that came to the position on the board, in whatever order of moves"
         self.selector("With the board's position", ON_OFF, self._here, partial(self._choose, "_here"), meaning)
-        if self.library.path.is_file():
+        if is_there(self.library.path) and not is_folder(self.library.path):
             meaning = "The champion judges every move of every game, while you play; into a file of its own"
             self.button("Analyse all games …", partial(self.app.go.open_analysis, self.library.path), meaning)
         count, games = self._find()
