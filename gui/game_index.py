@@ -131,7 +131,8 @@ class Filling:
 
     def __init__(self, index: sqlite3.Connection, stopped: Callable[[], bool], publish: Callable[[int], None]) -> None:
         self._index, self._stopped, self._publish = index, stopped, publish
-        index.executescript("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF;")
+        # A transaction that outgrew the page cache would lock readers out until its end.
+        index.executescript("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA cache_spill = OFF;")
         if not index.execute("SELECT 1 FROM sqlite_master WHERE name = 'games'").fetchone():
             index.executescript(_TABLES)
         (self._count,) = index.execute("SELECT count(*) FROM games").fetchone()

@@ -41,7 +41,8 @@ from .game_index import (
 from .pdn_files import game_at, is_folder, is_there
 from .threads import in_thread
 
-_BUSY_S = 10.0  # seconds that a reader waits for a batch to be written
+_BUSY_S = 0.25  # most seconds that a reader, and with it the window, waits for a commit
+_PATIENCE_S = 10.0  # most seconds that a commit waits for readers
 
 
 class Query(NamedTuple):
@@ -146,7 +147,7 @@ class GameLibrary:
         """The number of games that a query finds so far, and at most ``most`` of them from index ``first`` (from 0) on.
 
         Raises:
-            StorageError: the index is damaged or gone.
+            StorageError: the index is damaged or gone, or just being written.
         """
         if self._index is None:
             return 0, []
@@ -169,7 +170,7 @@ class GameLibrary:
             key: key of the position, see ``engine.position_keys``.
 
         Raises:
-            StorageError: the index is damaged or gone.
+            StorageError: the index is damaged or gone, or just being written.
         """
         if self._index is None:
             return []
@@ -207,6 +208,8 @@ class GameLibrary:
             with contextlib.closing(sqlite3.connect(self._index or "", timeout=_BUSY_S)) as index:
                 yield index
         except sqlite3.DatabaseError as error:
+            if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
+                raise StorageError(None, f"the list of {self.path.name} is being written: try again") from None
             if self.done and self._index is not None:
                 self._index.unlink(missing_ok=True)  # opening the file again makes a new one
             raise StorageError(None, f"the list of {self.path.name} is broken ({error}): open the file again") from None
@@ -253,7 +256,7 @@ class GameLibrary:
         try:
             if is_there(known):
                 shutil.copyfile(known, part)
-            with contextlib.closing(sqlite3.connect(part, timeout=_BUSY_S)) as index:
+            with contextlib.closing(sqlite3.connect(part, timeout=_PATIENCE_S)) as index:
                 self._fill(Filling(index, lambda: self._stopped or self._halted, partial(self._publish, part)))
             with contextlib.suppress(OSError):  # fails if a reader holds the file, whose old name then stays
                 os.replace(part, known)

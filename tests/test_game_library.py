@@ -1,9 +1,11 @@
 """Files of many games: listed, searched and read from an index; broken files and indexes; what is thrown away."""
 
 import os
+import random
+import sqlite3
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import BinaryIO
 
@@ -13,8 +15,9 @@ from engine.board import Board
 from engine.errors import PdnError
 from engine.fen import START_FEN
 from engine.files import StorageError
+from engine.pdn import PdnGame, format_game
 from engine.position_keys import key_of
-from gui.game_index import KEPT, Source, opened_as
+from gui.game_index import KEPT, Filling, Source, opened_as, source_of
 from gui.game_library import GameLibrary, Played, Query
 from gui.pdn_files import PdnGames, game_at
 
@@ -116,6 +119,39 @@ def test_a_broken_index_is_made_anew(open_games: Callable[..., GameLibrary], tmp
     index.write_bytes(b"no database " * 1000)
     assert numbers(open_games()) == [1, 2, 3, 4]
     assert len(list((tmp_path / "index").iterdir())) == 1
+
+
+def random_game(seed: int) -> str:
+    rng, board = random.Random(seed), Board()
+    while board.outcome() is None and board.ply < 60:
+        board.push(rng.choice(board.legal_moves))
+    return format_game(PdnGame.from_board(board))
+
+
+def test_games_can_be_looked_up_between_two_commits(tmp_path: Path) -> None:
+    path, index = tmp_path / "many.pdn", sqlite3.connect(tmp_path / "index")
+    index.execute("PRAGMA cache_size = 10")  # as if it were large
+    path.write_text("\n".join(map(random_game, range(40))))
+    filling = Filling(index, lambda: False, lambda count: None)
+    with path.open("rb") as file, closing(sqlite3.connect(tmp_path / "index", timeout=0)) as reader, closing(index):
+        filling.add(source_of(path), file)
+        assert reader.execute("SELECT count(*) FROM games").fetchone() == (0,)
+        filling.finish()
+        assert reader.execute("SELECT count(*) FROM games").fetchone() == (40,)
+
+
+def test_an_index_that_is_being_written_is_not_called_broken(
+    open_games: Callable[..., GameLibrary], tmp_path: Path
+) -> None:
+    library = open_games()
+    (index,) = (tmp_path / "index").iterdir()
+    with closing(sqlite3.connect(index)) as writer:
+        writer.execute("BEGIN EXCLUSIVE")
+        begin = time.monotonic()
+        with pytest.raises(StorageError, match="being written"):
+            library.search(Query(), 0, 9)
+        assert time.monotonic() - begin < 3
+    assert library.search(Query(), 0, 9)[0] == 4
 
 
 def test_a_file_that_changed_is_said(open_games: Callable[..., GameLibrary]) -> None:
