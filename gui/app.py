@@ -187,7 +187,7 @@ class App:
         text = get_text()
         try:
             if text.count("[Event ") > 1:
-                self.go.show(partial(GamesPage, title="The clipboard's games", games=PdnGames(text)))
+                self.go.show(partial(GamesPage, title="The clipboard's games", read=lambda: PdnGames(text)))
                 return
             what = self.controller.session.paste(text)
         except DraughtsError as error:

@@ -2,8 +2,10 @@
 
 import itertools
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 os.environ["SDL_VIDEODRIVER"] = "dummy"
 
@@ -14,7 +16,7 @@ pytest.importorskip("pygame", reason="the window needs pygame")
 import pygame
 import pygame_menu
 from pygame_menu.widgets import RangeSlider
-from windows import opened_app
+from windows import frames_until, opened_app
 
 from engine.board import Board
 from engine.fen import START_FEN, Color
@@ -91,7 +93,7 @@ def paste(app: App, text: str) -> None:
     press(app, "v", ctrl=True)
 
 
-def page_of(app: App) -> object:
+def page_of(app: App) -> Any:
     assert isinstance(app.go.scene, MenuScene)
     return app.go.scene
 
@@ -172,6 +174,7 @@ def test_of_several_games_one_is_chosen(app: App, tmp_path: Path) -> None:
     app.begin(plan(Color.BLACK), menu=False)
     paste(app, TWO_GAMES)
     assert isinstance(page_of(app), GamesPage)
+    frames_until(app, lambda: page_of(app).found)
     press(app, "down", "return")
     assert app.go.scene is app.go.game
     assert app.controller.session.names[Color.BLACK] == "C"
@@ -190,6 +193,18 @@ def test_of_several_games_one_is_chosen(app: App, tmp_path: Path) -> None:
     frames(app)
     app.autosave.flush()
     assert app.autosave.games() == []
+
+
+def test_the_window_lives_while_pasted_games_are_read(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on = threading.Event()
+    monkeypatch.setattr("gui.app.PdnGames", lambda text: go_on.wait(60) and PdnGames(text))
+    app.begin(plan(Color.BLACK), menu=False)
+    paste(app, TWO_GAMES)
+    assert page_of(app)._foot[0] == "Reading …"
+    assert [widget.get_title() for widget in page_of(app).menu.get_widgets()] == ["Back"]
+    go_on.set()
+    frames_until(app, lambda: page_of(app).found)
+    assert [widget.get_title()[:2] for widget in page_of(app).menu.get_widgets()] == ["1.", "2.", "Ba"]
 
 
 @pytest.mark.parametrize(("text", "part"), [("1. 11-15 11-15", "illegal"), (VARIANT, "international"), ("\0\1\2", "")])
@@ -455,7 +470,7 @@ def test_a_long_list_of_games_is_laid_out_once(app: App, monkeypatch: pytest.Mon
         pygame_menu.Menu, "_update_widget_position", lambda self, *args: (laid_out.append(1), lay_out(self, *args))[1]
     )
     app.begin(plan(*BOTH), menu=False)
-    app.go.show(lambda app: GamesPage(app, "many", PdnGames(games)))
-    frames(app)
+    app.go.show(lambda app: GamesPage(app, "many", lambda: PdnGames(games)))
+    frames_until(app, lambda: page_of(app).found)
     assert len(app.go.scene.menu.get_widgets()) == 201  # type: ignore[attr-defined]
     assert len(laid_out) < 10

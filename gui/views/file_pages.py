@@ -1,6 +1,7 @@
 """Pages for games and files (load, save, copy, paste, automatically saved games), and for the preferences."""
 
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from .clipboard import put_text
 from .library_pages import LibraryPage, show_game
 from .menu_pages import plan_of
 from .picture_file import keep_picture
+from .reading_page import ReadingPage
 from .theme import THEMES
 
 if TYPE_CHECKING:
@@ -176,19 +178,25 @@ class LoadPage(MenuScene):
             show_game(self, library, 1)
 
 
-class GamesPage(MenuScene):
-    def __init__(self, app: "App", title: str, games: PdnGames) -> None:
-        super().__init__(app)
-        self.games, self.title = games, title
+class GamesPage(ReadingPage[PdnGames]):
+    """Loads one of several games, which are read by ``read``."""
+
+    def __init__(self, app: "App", title: str, read: Callable[[], PdnGames]) -> None:
+        super().__init__(app, "pdn", read)
+        self.title = title
 
     def fill(self) -> None:
-        titles, load = self.games.titles, partial(show_game, self, self.games)
+        if self.found is not None:
+            self._list(self.found)
+        self.button("Back", self.leave)
+
+    def _list(self, games: PdnGames) -> None:
+        titles, load = games.titles, partial(show_game, self, games)
         for number, title in enumerate(titles[:_LISTED_GAMES], 1):
             self.button(f"{number}.  {title}", partial(load, number))
         if len(titles) > _LISTED_GAMES:
             whole = pygame_menu.locals.INPUT_INT
             self.text_input(f"Game, 1 to {len(titles)}", "", 7, "", onreturn=load, input_type=whole)
-        self.button("Back", self.leave)
 
 
 class SavePage(MenuScene):
