@@ -21,6 +21,7 @@ from windows import frames_until, opened_app
 from engine.board import Board
 from engine.fen import START_FEN, Color
 from engine.reasons.reason import Kind, Proof, Reason
+from gui import autosave
 from gui.app import App
 from gui.display import start_pygame
 from gui.endgame_info import EndgameInfo
@@ -33,7 +34,7 @@ from gui.plan import BOTH, GamePlan
 from gui.snapshot import MoveRow, Snapshot
 from gui.views import game_facts as facts
 from gui.views.board_scene import Passage, TextPanel
-from gui.views.file_pages import GamesPage, LoadPage
+from gui.views.file_pages import GamesPage, KeptPage, LoadPage
 from gui.views.geometry import Rect
 from gui.views.library_pages import LibraryPage
 from gui.views.menu_pages import MainPage, OpponentPage
@@ -205,6 +206,24 @@ def test_the_window_lives_while_pasted_games_are_read(app: App, monkeypatch: pyt
     go_on.set()
     frames_until(app, lambda: page_of(app).found)
     assert [widget.get_title()[:2] for widget in page_of(app).menu.get_widgets()] == ["1.", "2.", "Ba"]
+
+
+def test_saved_games_are_read_once_and_not_by_the_window(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    app.begin(plan(*BOTH), menu=False)
+    app.controller.make(app.controller.session.board.legal_moves[0])
+    app.autosave.flush()
+    readers, look_at = [], autosave._look_at
+    monkeypatch.setattr(
+        autosave, "_look_at", lambda *file: readers.append(threading.current_thread().name) or look_at(*file)
+    )
+    app.go.show(KeptPage)
+    frames_until(app, lambda: page_of(app).found)
+    app.restyle()
+    frames(app)
+    assert readers == ["pdn"]
+    press(app, "return")
+    assert app.go.scene is app.go.game
+    assert len(app.controller.session.nodes) == 1
 
 
 @pytest.mark.parametrize(("text", "part"), [("1. 11-15 11-15", "illegal"), (VARIANT, "international"), ("\0\1\2", "")])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pygame_menu
 
+from ..autosave import SavedGame
 from ..file_analysis import seconds_of
 from ..game_library import GameLibrary
 from ..help import Action
@@ -82,18 +83,20 @@ class FilesPage(MenuScene):
         self.say("Copied" if put_text(text) else "There is no clipboard here")
 
 
-class KeptPage(MenuScene):
+class KeptPage(ReadingPage[list[SavedGame]]):
     """The automatically saved games, newest first."""
 
     title = "Automatically saved games"
 
+    def __init__(self, app: "App") -> None:
+        super().__init__(app, "pdn", app.autosave.games)
+
     def fill(self) -> None:
-        games = self.app.autosave.games()
-        for game in games:
+        for game in self.found or ():
             when = time.strftime("%Y-%m-%d %H:%M", time.localtime(game.modified))
             meaning = without_fen(game.error) or str(game.path)
             self.button(f"{when}   {game.title}", partial(self._resume, game.path), meaning)
-        if not games:
+        if self.found == []:
             self.menu.add.label(clean(f"none yet; they will be saved in {self.app.autosave.folder}"))
         self.button("Back", self.leave)
 
