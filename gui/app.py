@@ -326,7 +326,7 @@ def run(
 
     Args:
         make_network, make_external: see ``Opponents``; None: no players of these kinds.
-        find_checkpoints: lists the networks to choose from; called when a menu shows them.
+        find_checkpoints: lists the networks to choose from; called outside the window's thread when a menu shows them.
         oracle: judges an endgame, or returns None; called outside the window's thread.
         folder: folder for preferences and games; None: the platform's folders.
         plan: the first game; None: an unfinished game, or the one that the preferences describe.

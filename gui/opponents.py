@@ -245,7 +245,7 @@ class Opponents:
 
     Args:
         network, external: make players of these kinds, outside the window's thread; None: there are no such players.
-        find_checkpoints: returns the available networks.
+        find_checkpoints: returns the available networks, called outside the window's thread.
     """
 
     def __init__(
@@ -266,7 +266,7 @@ class Opponents:
         return tuple(kind for kind in KIND_NAMES if kind in self._factories)
 
     def checkpoints(self) -> tuple[CheckpointEntry, ...]:
-        """The available networks, strongest first, then those without a rating by name. Reads files."""
+        """The available networks, strongest first, then those without a rating by name. May take seconds."""
         entries = self._find_checkpoints()
         return tuple(sorted(entries, key=lambda entry: (entry.elo is None, -(entry.elo or 0.0), entry.name)))
 

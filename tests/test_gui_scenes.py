@@ -28,7 +28,7 @@ from gui.endgame_info import EndgameInfo
 from gui.game_report import GameReport, MoveReport
 from gui.help import Action
 from gui.menus import MenuScene
-from gui.opponents import Opponents, OpponentSpec
+from gui.opponents import CheckpointEntry, Opponents, OpponentSpec
 from gui.pdn_files import PdnGames
 from gui.plan import BOTH, GamePlan
 from gui.snapshot import MoveRow, Snapshot
@@ -37,7 +37,7 @@ from gui.views.board_scene import Passage, TextPanel
 from gui.views.file_pages import GamesPage, KeptPage, LoadPage
 from gui.views.geometry import Rect
 from gui.views.library_pages import LibraryPage
-from gui.views.menu_pages import MainPage, OpponentPage
+from gui.views.menu_pages import CheckpointPage, MainPage, OpponentPage, store_spec
 from gui.views.report_scene import ReportScene, _adds
 from gui.views.setup_scene import SetupScene
 
@@ -224,6 +224,27 @@ def test_saved_games_are_read_once_and_not_by_the_window(app: App, monkeypatch: 
     press(app, "return")
     assert app.go.scene is app.go.game
     assert len(app.controller.session.nodes) == 1
+
+
+def test_networks_are_looked_for_beside_the_window(app: App) -> None:
+    """Their ratings need torch, and importing it takes seconds."""
+    lookers: list[str] = []
+    entry = CheckpointEntry("run 1", "runs/run/1", 120.0)
+    find = lambda: lookers.append(threading.current_thread().name) or [entry]  # noqa: E731
+    app.opponents = Opponents(network=lambda spec: pytest.fail("made"), find_checkpoints=find)
+    app.begin(plan(*BOTH), menu=False)
+    store_spec(app, "agent", OpponentSpec(kind="alphabeta"))
+    app.go.show(lambda app: OpponentPage(app, "agent"))
+    page_of(app)._kind("network")
+    frames(app)
+    assert lookers == []
+    app.go.show(lambda app: CheckpointPage(app, app.go.scene))
+    frames_until(app, lambda: page_of(app).found)
+    press(app, "down", "return")
+    frames_until(app, lambda: page_of(app).found)
+    assert lookers == ["player", "player"]
+    titles = [widget.get_title() for widget in page_of(app).menu.get_widgets()]
+    assert "Network: run 1 — Elo 120 …" in titles
 
 
 @pytest.mark.parametrize(("text", "part"), [("1. 11-15 11-15", "illegal"), (VARIANT, "international"), ("\0\1\2", "")])

@@ -89,7 +89,8 @@ class KeptPage(ReadingPage[list[SavedGame]]):
     title = "Automatically saved games"
 
     def __init__(self, app: "App") -> None:
-        super().__init__(app, "pdn", app.autosave.games)
+        super().__init__(app)
+        self.read("pdn", app.autosave.games)
 
     def fill(self) -> None:
         for game in self.found or ():
@@ -185,8 +186,9 @@ class GamesPage(ReadingPage[PdnGames]):
     """Loads one of several games, which are read by ``read``."""
 
     def __init__(self, app: "App", title: str, read: Callable[[], PdnGames]) -> None:
-        super().__init__(app, "pdn", read)
+        super().__init__(app)
         self.title = title
+        self.read("pdn", read)
 
     def fill(self) -> None:
         if self.found is not None:

@@ -10,9 +10,18 @@ from engine.players.time_control import TimeControl
 
 from ..help import Action
 from ..menus import ON_OFF, MenuScene
-from ..opponents import KIND_NAMES, OpponentSpec, strength_position, strength_steps, strength_text, with_strength
+from ..opponents import (
+    KIND_NAMES,
+    CheckpointEntry,
+    OpponentSpec,
+    strength_position,
+    strength_steps,
+    strength_text,
+    with_strength,
+)
 from ..plan import BOTH, GamePlan
 from ..search_settings import SETTINGS, Setting, in_use, with_setting
+from .reading_page import ReadingPage
 
 if TYPE_CHECKING:
     from ..app import App
@@ -178,7 +187,7 @@ class NewGamePage(MenuScene):
         super().leave()
 
 
-class OpponentPage(MenuScene):
+class OpponentPage(ReadingPage[tuple[CheckpointEntry, ...]]):
     def __init__(self, app: "App", who: str) -> None:
         super().__init__(app)
         self.who = who
@@ -199,7 +208,9 @@ class OpponentPage(MenuScene):
         meaning = "Levels play as people do; the network is the champion itself. Others need no network."
         self.selector("Kind", kinds, spec.kind, self._kind, meaning)
         if spec.kind == "network":
-            name = next((e.label for e in app.opponents.checkpoints() if e.folder == spec.checkpoint), spec.name)
+            if spec.checkpoint is not None:
+                self.read("player", app.opponents.checkpoints)
+            name = next((entry.label for entry in self.found or () if entry.folder == spec.checkpoint), spec.name)
             meaning = "Choose one of the checkpoints, by its Elo"
             self.button(f"Network: {name} …", self.opener(CheckpointPage, opponent=self), meaning)
         if spec.kind == "external":
@@ -254,20 +265,17 @@ class OpponentPage(MenuScene):
         slider.set_attribute("meaning", "Left and right arrow make it weaker and stronger")
 
 
-class _PageOfOpponent(MenuScene):
-    """Base class of pages that choose one setting of an opponent."""
+class CheckpointPage(ReadingPage[tuple[CheckpointEntry, ...]]):
+    title = "Networks"
 
     def __init__(self, app: "App", opponent: OpponentPage) -> None:
         super().__init__(app)
         self.opponent = opponent
-
-
-class CheckpointPage(_PageOfOpponent):
-    title = "Networks"
+        self.read("player", app.opponents.checkpoints)
 
     def fill(self) -> None:
         self.button("The shipped network", lambda: self._choose(None), "Comes with the program")
-        for entry in self.app.opponents.checkpoints():
+        for entry in self.found or ():
             self.button(entry.label, partial(self._choose, entry.folder), entry.detail or entry.folder)
         meaning = "A checkpoint's or a run's folder that is not in the list; Enter takes it"
         self.text_input("Folder", "", 300, meaning, onreturn=self._choose)
@@ -278,8 +286,12 @@ class CheckpointPage(_PageOfOpponent):
         self.leave()
 
 
-class SearchPage(_PageOfOpponent):
+class SearchPage(MenuScene):
     title = "Settings of the search"
+
+    def __init__(self, app: "App", opponent: OpponentPage) -> None:
+        super().__init__(app)
+        self.opponent = opponent
 
     def fill(self) -> None:
         self._fields: dict[str, Any] = {}

@@ -11,32 +11,40 @@ if TYPE_CHECKING:
     from ..app import App
 
 Found = TypeVar("Found")
+_READING = "Reading …"
 
 
 class ReadingPage(MenuScene, Generic[Found]):
     """A menu that reads in a thread, so that no frame waits, and is filled again with what was found.
 
-    Args:
-        thread: name of the thread, see ``gui.threads``.
-        read: reads; its errors are shown.
-
     Attributes:
-        found: what was read; None before, and if it cannot be read.
+        found: what was read; None before, and if it could not be read.
     """
 
-    def __init__(self, app: "App", thread: str, read: Callable[[], Found]) -> None:
+    def __init__(self, app: "App") -> None:
         super().__init__(app)
-        self._reading: Future[Found] = in_thread(thread, read)
-        self._waiting = True
         self.found: Found | None = None
-        self.say("Reading …")
+        self._reading: Future[Found] | None = None
+        self._waiting = False
+
+    def read(self, thread: str, work: Callable[[], Found]) -> None:
+        """Begins to read, once.
+
+        Args:
+            thread: name of the thread, see ``gui.threads``.
+            work: reads; its errors are shown.
+        """
+        if self._reading is None:
+            self._reading, self._waiting = in_thread(thread, work), True
+            self.say(_READING)
 
     def poll(self) -> None:
-        if self._waiting and self._reading.done() and not self.typing:
+        if self._waiting and self._reading is not None and self._reading.done() and not self.typing:
             self._waiting = False
-            self.say("")
+            if self._foot[0] == _READING:
+                self.say("")
             self.attempt(self._receive)
             self.place()
 
     def _receive(self) -> None:
-        self.found = self._reading.result()
+        self.found = None if self._reading is None else self._reading.result()
