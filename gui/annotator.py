@@ -5,6 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 
+from engine.errors import one_line
 from engine.players import PlayerError, WatchablePlayer
 from engine.players.base import close_player
 
@@ -16,6 +17,7 @@ from .threads import in_thread
 
 SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # seconds per position to choose from
 USUAL_SECONDS = 0.2
+_SHOWN = 500  # characters of an error
 
 
 def time_text(seconds: float | None) -> str:
@@ -85,6 +87,12 @@ class Annotator:
     def stop(self) -> None:
         """Asks the analysis to end soon; the games judged by then are kept for the next time."""
         self._stopped.set()
+
+    @property
+    def error(self) -> str:
+        """Why the analysis failed, in one line; "" if it has not."""
+        error = None if self._work is None or self.at_work else self._work.exception()
+        return "" if error is None else one_line(error, _SHOWN)
 
     def outcome(self) -> bool | None:
         """Whether all games are judged; None while the analysis runs. Raises the errors of ``run``."""

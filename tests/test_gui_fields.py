@@ -19,6 +19,7 @@ from windows import frames_until, opened_app
 from engine.fen import Color
 from engine.files import StorageError
 from engine.pdn import read_games
+from gui.annotator import Annotator
 from gui.app import App
 from gui.game_library import GameLibrary
 from gui.help import Action
@@ -27,7 +28,7 @@ from gui.pdn_files import clean, typed_file, typed_path
 from gui.views import clipboard
 from gui.views.analysis_page import AnalysisPage
 from gui.views.collection_page import CollectionPage
-from gui.views.file_pages import LoadPage, SavePage, last_folder
+from gui.views.file_pages import FilesPage, LoadPage, SavePage, last_folder
 from gui.views.geometry import Rect
 from gui.views.library_pages import LibraryPage
 from gui.views.menu_pages import MainPage, OpponentPage, SearchPage
@@ -111,6 +112,30 @@ def test_names_too_long_for_the_disk_are_told_and_the_window_lives(app: App, tmp
     with pytest.raises(StorageError):
         library.wait()
     shown(app, LibraryPage(app, library))
+
+
+@pytest.mark.parametrize("error", [ValueError("the network is damaged"), StorageError(None, "the disk is full")])
+def test_an_analysis_that_fails_while_nobody_looks_is_told_later(
+    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    games = tmp_path / "games.pdn"
+    games.write_text("1. 11-15 *")
+
+    def fail(self: Annotator) -> None:
+        raise error
+
+    monkeypatch.setattr(Annotator, "run", fail)
+    page = shown(app, AnalysisPage(app, games))
+    page._start()
+    app.go.to_game()
+    frames_until(app, lambda: app.annotator is not None and not app.annotator.at_work)
+    page = shown(app, FilesPage(app))
+    (row,) = [widget for widget in page.menu.get_widgets() if widget.get_title().startswith("Analysis of games.pdn")]
+    assert "failed" in row.get_title()
+    assert row.get_attribute("meaning") == str(error)
+    row.apply()
+    frames(app)
+    assert app.go.scene._foot == (str(error), True)  # type: ignore[attr-defined]
 
 
 def test_a_bare_name_is_saved_where_the_last_game_was(app: App, tmp_path: Path) -> None:

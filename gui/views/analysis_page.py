@@ -26,7 +26,7 @@ class AnalysisPage(MenuScene):
         self._out = running.out if running is not None and running.games == self._games else annotated_path(games)
         self._typed: str | None = None  # path of the annotated games, unless it is as proposed
         self._seconds = seconds_of(self._out) or USUAL_SECONDS
-        self._at_work = self._here() is not None and app.annotator is not None and app.annotator.at_work
+        self._untold = self._here() is not None  # whether progress or outcome are to be told
 
     def _here(self) -> Annotator | None:
         """The analysis of this page's file; None if it was not begun."""
@@ -68,7 +68,7 @@ class AnalysisPage(MenuScene):
         self.app.annotator = Annotator(self.app.opponents, self._games, self._out, self._seconds)
         self.app.annotator.begin()
         self.say("Reading the games")
-        self._at_work = True
+        self._untold = True
         self.rebuild()
 
     def _open(self) -> None:
@@ -77,7 +77,7 @@ class AnalysisPage(MenuScene):
 
     def poll(self) -> None:
         here = self._here()
-        if here is None or not self._at_work:
+        if here is None or not self._untold:
             return
         progress = here.progress
         if progress is not None:
@@ -86,8 +86,11 @@ class AnalysisPage(MenuScene):
                 self.say(text)
         if here.at_work:
             return
-        self._at_work = False
-        self.attempt(lambda: self.say("All games are judged" if here.outcome() else f"Stopped: {progress_of(here)}"))
+        self._untold = False
+        if here.error:
+            self.say(here.error, alarm=True)
+        else:
+            self.say("All games are judged" if here.outcome() else f"Stopped: {progress_of(here)}")
         self.rebuild()
 
 

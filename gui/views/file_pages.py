@@ -63,10 +63,13 @@ class FilesPage(MenuScene):
             meaning = "The games of the file that was opened last; search by words, result and position"
             self.button(f"Games of {library.path.name} …", self.opener(LibraryPage, library=library), meaning)
         running = app.annotator
-        if running is not None and (running.at_work or seconds_of(running.out) is not None):
-            opener = self.opener(AnalysisPage, games=running.games)
-            meaning = "Progress; stop it" if running.at_work else "It was stopped: go on"
-            self.button(f"Analysis of {running.games.name} …", opener, meaning)
+        if running is not None and (running.at_work or running.error or seconds_of(running.out) is not None):
+            title, meaning = f"Analysis of {running.games.name} …", "It was stopped: go on"
+            if running.at_work:
+                meaning = "Progress; stop it"
+            elif running.error:
+                title, meaning = f"Analysis of {running.games.name}: failed …", running.error
+            self.button(title, self.opener(AnalysisPage, games=running.games), meaning)
         self.button("Save this game …", partial(app.go.open, Action.SAVE), "As PDN")
         self.button("Comment on the last move …", partial(app.go.open, Action.COMMENT), "And variations; saved as PDN")
         self.button("Copy the game (PDN)", lambda: self._copy(session.pdn()), "To the clipboard")
