@@ -1,5 +1,6 @@
 """The open collections of games: the user's own, the file opened last, and one from the preferences. No pygame."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,13 +29,17 @@ class GameShelf:
     def __init__(self, own: Path, indexes: Path | None = None) -> None:
         self.library: GameLibrary | None = None
         self._own, self._indexes = own, indexes
+        self._opened: list[GameLibrary] = []
         self._others: dict[Path, GameLibrary] = {}
 
-    def open(self, path: Path) -> GameLibrary:
-        """Begins to read a file or folder, and closes the library opened before."""
-        if self.library is not None:
-            self.library.close()
+    def open(self, path: Path, shown: Iterable[GameLibrary] = ()) -> GameLibrary:
+        """Begins to read a file or folder, and closes the libraries opened before, except those in ``shown``."""
+        kept = list(shown)
+        for library in self._opened:
+            if library not in kept:
+                library.close()
         self.library = GameLibrary(path, self._indexes)
+        self._opened = [*(library for library in self._opened if library in kept), self.library]
         return self.library
 
     def collections(self, kept: str) -> list[Collection]:
@@ -62,6 +67,5 @@ class GameShelf:
 
     def close(self) -> None:
         """Closes all libraries."""
-        for library in [self.library, *self._others.values()]:
-            if library is not None:
-                library.close()
+        for library in [*self._opened, *self._others.values()]:
+            library.close()

@@ -1,8 +1,10 @@
 """The tree of openings: rows, names, lines to click through, the scene, and adding a line to the game."""
 
 import os
+import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 os.environ["SDL_VIDEODRIVER"] = "dummy"
@@ -12,7 +14,7 @@ import pytest
 pytest.importorskip("pygame", reason="the window needs pygame")
 
 import pygame
-from windows import opened_app
+from windows import frames_until, opened_app
 
 from engine.board import Board, Move
 from engine.fen import START_FEN
@@ -20,13 +22,16 @@ from engine.openings import opening_of
 from engine.pdn import read_game
 from engine.position_keys import keys_of_game
 from gui.app import App
-from gui.game_library import GameLibrary, Played
+from gui.file_analysis import annotated_path
+from gui.game_index import Filling
+from gui.game_library import GameLibrary, Played, Query
 from gui.game_shelf import GameShelf
 from gui.help import Action
 from gui.opening_tree import OpeningTree, TreeRow, gathered
 from gui.plan import BOTH
 from gui.session import GameSession, SessionError
 from gui.snapshot import MoveRow, Snapshot
+from gui.views.library_pages import LibraryPage
 from gui.views.opening_scene import OpeningScene
 
 GAMES = """[Black "A"] [White "B"] 1. 11-15 23-19 2. 8-11 22-17 1-0
@@ -242,6 +247,32 @@ def test_a_game_in_play_against_an_agent_is_left_alone(app: App) -> None:
     click_row(app, scene, "11-15")
     (button,) = [one for row in scene.rows for one in row.buttons if one.name == "keep"]
     assert not button.enabled
+
+
+def test_a_list_that_is_being_read_stays_open_below_another(
+    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_on, add = threading.Event(), Filling.add
+    monkeypatch.setattr(Filling, "add", lambda *filling: read_on.wait(60) and add(*filling))
+    games, others = tmp_path / "games.pdn", tmp_path / "others.pdn"
+    for path in (games, annotated_path(games), others):
+        path.write_text("1. 11-15 *")
+    app.go.show(partial(LibraryPage, library=app.shelf.open(games)))
+    app.go.open_analysis(games)
+    app.go.scene._open()  # type: ignore[attr-defined]
+    above = app.shelf.library
+    app.go.back()
+    app.go.back()
+    app.shelf.open(others, app.go.libraries())
+    read_on.set()
+    page = app.go.scene
+    assert isinstance(page, LibraryPage)
+    frames_until(app, lambda: page.library.done)
+    page.library.check()
+    assert page.library.search(Query(), 0, 9)[0] == 1
+    assert above is not None
+    above.wait()
+    assert above.count == 0  # nobody saw it any more: it was closed
 
 
 def test_a_missing_collection_is_said(app: App, tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ class AnalysisPage(MenuScene):
         self.rebuild()
 
     def _open(self) -> None:
-        library = self.app.shelf.open(self._out)
+        library = self.app.shelf.open(self._out, self.app.go.libraries())
         self.app.go.show(partial(LibraryPage, library=library))
 
     def poll(self) -> None:

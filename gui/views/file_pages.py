@@ -171,7 +171,7 @@ class LoadPage(MenuScene):
 
     def _open(self, path: Path) -> None:
         self.say(f"Reading {path.name} …")
-        self._library = self.app.shelf.open(path)
+        self._library = self.app.shelf.open(path, self.app.go.libraries())
 
     def poll(self) -> None:
         library = self._library

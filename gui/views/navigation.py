@@ -1,10 +1,11 @@
 """The stack of scenes and the transitions between them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..game_library import GameLibrary
 from ..help import Action
 from ..plan import GamePlan
 from .analysis_page import AnalysisPage
@@ -14,6 +15,7 @@ from .game_scene import GameScene
 from .geometry import Rect
 from .help_scene import HelpScene
 from .lesson_scene import LessonScene
+from .library_pages import LibraryPage
 from .match_page import MatchPage
 from .menu_pages import MainPage, NewGamePage
 from .note_page import NotePage
@@ -73,6 +75,14 @@ class Navigation:
     def to_game(self) -> None:
         del self.scenes[1:]
         self.back()
+
+    def libraries(self) -> Iterator[GameLibrary]:
+        """The libraries of games that the scenes show, those below the top one included."""
+        for scene in self.scenes:
+            if isinstance(scene, LibraryPage):
+                yield scene.library
+            elif isinstance(scene, OpeningScene):
+                yield from (collection.library for collection in scene.collections)
 
     def _resize(self) -> None:
         self.scene.resize(Rect(0, 0, *self.app.surface.get_size()), self.app.style)
