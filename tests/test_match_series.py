@@ -214,6 +214,7 @@ def test_the_board_shows_no_match_that_is_ended(app: App, series: MatchSeries) -
 def test_the_page_tells_that_a_player_has_failed(app: App, series: MatchSeries) -> None:
     app.go.open("match")
     app.frame()
+    app.controller.toggle_pause()  # a move would remove the message
     app.controller.say("the engine has gone", alarm=True)
     app.frame()
     page = app.go.scene
