@@ -68,7 +68,8 @@ def next_stage(config: RunConfig, settings: Sequence[str], iteration: int, steps
         fields = merged(fields, parse_setting(text))
     changed = parse_config(fields)
     before, after = flat_settings(config), flat_settings(changed)
-    changes = {key: (before.get(key), after[key]) for key in after if after[key] != before.get(key)}
+    # Keys of both: what was set to null, like student, has no keys in ``after``.
+    changes = {key: (before.get(key), after.get(key)) for key in before | after if before.get(key) != after.get(key)}
     for key in [*changes, *(("stages",) if changed.stages != config.stages else ())]:
         for kept, reason in KEPT.items():
             if key == kept or key.startswith(f"{kept}."):

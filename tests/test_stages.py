@@ -79,6 +79,14 @@ def test_what_a_run_keeps(setting: str, reason: str) -> None:
         next_stage(begun, [setting], 2, 200)
 
 
+@pytest.mark.parametrize("setting", ["student=null", "teacher=null"])
+def test_a_run_keeps_its_student_and_teacher(setting: str) -> None:
+    config = make_config("smoke", ["student.network=wide32"], teacher={"digest": "x"})
+    for settings in ([setting], [setting, "search.c_puct=2"]):
+        with pytest.raises(ConfigError, match="cannot change a run under way"):
+            next_stage(config, settings, 1, 100)
+
+
 def test_every_kept_setting_exists() -> None:
     config = make_config("quick", ["student.network=wide32"], teacher={"digest": "x"})
     fields = config.model_dump(mode="json")
