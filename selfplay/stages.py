@@ -36,6 +36,7 @@ KEPT = {
     "loop.games_per_iteration": "its iterations are counted from its beginning",
     "trainer.batch_size": "samples and steps are counted from its beginning",
     "trainer.optimizer": "its state is of that optimizer",
+    "student.trainer.optimizer": "its state is of that optimizer",
 }
 """Setting that a run cannot change → reason."""
 
