@@ -3,6 +3,7 @@
 import copy
 import math
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -233,7 +234,7 @@ class Trainer:
         if info.config.optimizer != self.config.optimizer:
             raise TrainingError(f"the training state is of {info.config.optimizer}, not of {self.config.optimizer}")
         try:
-            check_tensors(tensors, self._expected_tensors(info))
+            check_tensors(tensors, self._expected_tensors(info, tensors))
         except NetworkError as error:
             raise TrainingError(f"the training state does not fit: {error}") from error
         self.network.load_state_dict(with_prefix(tensors, "network."))
@@ -242,20 +243,25 @@ class Trainer:
         counts_on = self.device if self.config.optimizer == "adamw" else "cpu"  # the fused AdamW counts there
         for name, parameter in self.network.named_parameters():
             for key in _optimizer_keys(self.config, info.steps):
+                if (saved := tensors.get(f"optimizer.{name}.{key}")) is None:  # no gradient or no momentum so far
+                    continue
                 # Laid out like the optimizer's own, else sums would round differently than without a stop.
                 kept = torch.zeros((), device=counts_on) if key == "step" else torch.zeros_like(parameter)
-                self.optimizer.state[parameter][key] = kept
-                if (saved := tensors.get(f"optimizer.{name}.{key}")) is not None:  # else there was no momentum
-                    kept.copy_(saved)
+                self.optimizer.state[parameter][key] = kept.copy_(saved)
         self.steps = info.steps
 
-    def _expected_tensors(self, info: StateInfo) -> dict[str, Tensor]:
-        """Tensors of the names and shapes that a state has."""
+    def _expected_tensors(self, info: StateInfo, found: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Tensors of the names and shapes that a state has.
+
+        Parameters without a gradient (frozen or unused ones) have no tensors of the optimizer in ``found``.
+        """
         expected = {f"network.{name}": value for name, value in self.network.state_dict().items()}
         expected |= {f"ema.{name}": value for name, value in self.ema_network.state_dict().items()}
         for name, parameter in self.network.named_parameters():
-            for key in _optimizer_keys(info.config, info.steps):
-                expected[f"optimizer.{name}.{key}"] = torch.zeros(()) if key == "step" else parameter
+            keys = _optimizer_keys(info.config, info.steps)
+            if any(f"optimizer.{name}.{key}" in found for key in keys):
+                for key in keys:
+                    expected[f"optimizer.{name}.{key}"] = torch.zeros(()) if key == "step" else parameter
         return expected
 
     def save(self, path: Path | str) -> None:

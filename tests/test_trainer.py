@@ -61,6 +61,23 @@ def test_resumes_exactly(tmp_path, optimizer, channels_last, steps_before):
     assert same_tensors(tensors_of(resumed), tensors_of(steady))
 
 
+@pytest.mark.parametrize("optimizer", ["adamw", "radam", "sgd"])
+def test_resumes_with_frozen_parameters(optimizer):
+    """The optimizer keeps nothing of a parameter that has had no gradient, until it has one."""
+    steady, resumed = make_trainer(optimizer=optimizer), make_trainer(seed=99, optimizer=optimizer)
+    for trainer in (steady, resumed):
+        trainer.network.stem.conv.weight.requires_grad_(False)
+    first, second, third = batches(3)
+    steady.step(first)
+    resumed.load_state_dict(steady.state_dict())
+    assert resumed.step(second) == steady.step(second)
+    assert same_tensors(tensors_of(resumed), tensors_of(steady))
+    for trainer in (steady, resumed):
+        trainer.network.stem.conv.weight.requires_grad_(True)
+    assert resumed.step(third) == steady.step(third)
+    assert same_tensors(tensors_of(resumed), tensors_of(steady))
+
+
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
 def test_resumes_sgd_of_any_momentum(momentum):
     steady = make_trainer(optimizer="sgd", momentum=momentum)
