@@ -172,7 +172,7 @@ class Trainer:
             The loss and its figures, and ``gradient_norm`` (before clipping) and ``learning_rate``.
 
         Raises:
-            TrainingError: the loss or its gradient is not finite; the weights have not been changed.
+            TrainingError: the loss or its gradient is not finite; only batch-norm statistics have been changed.
         """
         planes = planes_on(self.device, batch.positions).contiguous(memory_format=self._layout)
         batch = batch.to(self.device)
@@ -269,8 +269,13 @@ class Trainer:
 
         Raises:
             CheckpointError: the file cannot be written.
+            TrainingError: numbers are not finite, as batch-norm statistics may be after a step that failed.
         """
         state = self.state_dict()
+        try:  # ``load`` would refuse it, and what was there before would be lost
+            check_tensors(state["tensors"], state["tensors"])
+        except NetworkError as error:
+            raise TrainingError(f"{path}: {error}") from error
         write_tensors(path, state["tensors"], state["info"])
 
     def load(self, path: Path | str) -> None:

@@ -295,6 +295,17 @@ def test_refuses_an_incomplete_state_whole(lost):
     assert same_tensors(tensors_of(target), before)
 
 
+def test_a_state_that_would_not_load_is_not_written(tmp_path):
+    path = tmp_path / "trainer.safetensors"
+    trainer = make_trainer()
+    trainer.save(path)
+    before = path.read_bytes()
+    trainer.network.stem.norm.running_var[0] = float("inf")
+    with pytest.raises(TrainingError, match="running_var' holds numbers that are not finite"):
+        trainer.save(path)
+    assert path.read_bytes() == before
+
+
 def test_damaged_and_foreign_files(tmp_path):
     path = tmp_path / "trainer.safetensors"
     trainer = make_trainer()
