@@ -73,9 +73,20 @@ def _training(info: CheckpointInfo, config: RunConfig | None) -> Section:
             when = "" if number == 0 else f", after {config.stages[number - 1].steps:,} steps"
             blocks.append(Text(f"Command{when}: {command}"))
         blocks.append(Text("All settings: config.json."))
-        begun = "random weights" if config.init is None else f"the network {config.init[:12]}"
-        blocks.append(Text(f"It began with {begun}. No games or evaluations of others were used."))
+        blocks.append(Text(_origin(config)))
     return Section("Training", blocks)
+
+
+def _origin(config: RunConfig) -> str:
+    """What a run began with and was taught by."""
+    begun = "random weights" if config.init is None else f"the network {config.init[:12]}"
+    if config.teacher is not None:
+        return (
+            f"It began with {begun}, and learnt from the answers of the network {config.teacher.digest[:12]} as well."
+        )
+    if config.init is not None:
+        return f"It began with {begun}."
+    return f"It began with {begun}. No games or evaluations of others were used."
 
 
 def _matches(results: Results) -> Table:

@@ -11,7 +11,7 @@ from engine.tablebase.folder import SHIPPED
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
 from learner.student import STUDENT_FOLDER
-from selfplay import model_card
+from selfplay import card_text, model_card
 from selfplay.config import config_json, make_config, read_config
 from selfplay.ladder_commands import ratings_table
 from selfplay.model_card import TRIALS, Trial, card_command
@@ -92,6 +92,17 @@ def test_a_card(run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         card(run, out)
     with pytest.raises(RunError, match="holds no run"):
         card(run, tmp_path / "other", run=tmp_path)
+
+
+def test_a_card_names_the_networks_that_a_run_learnt_from() -> None:
+    def told(**changes: Any) -> str:
+        return card_text._origin(make_config("smoke", **changes))
+
+    first, teacher = {"init": "a" * 64}, {"teacher": {"digest": "b" * 64}}
+    assert told() == "It began with random weights. No games or evaluations of others were used."
+    assert told(**first) == "It began with the network aaaaaaaaaaaa."
+    assert told(**teacher).startswith("It began with random weights, and learnt from")
+    assert "aaaaaaaaaaaa, and learnt from the answers of the network bbbbbbbbbbbb" in told(**first, **teacher)
 
 
 def test_trials_are_those_that_were_asked_for() -> None:
