@@ -87,7 +87,11 @@ class Mirror:
             raise RunError(f"{self.url} cannot be written: {one_line(error)}") from error
 
     def _write_list(self, stored: Mapping[str, str]) -> None:
-        self._files.pipe_file(f"{self._root}/{_LIST}", sealed({"schema_version": _VERSION, "files": stored}))
+        data = sealed({"schema_version": _VERSION, "files": stored})
+        if self._is_local:  # where pipe_file, if it is killed, leaves a part
+            atomic_write(Path(self._root) / _LIST, data)
+        else:
+            self._files.pipe_file(f"{self._root}/{_LIST}", data)
 
     def pull(self, folder: Path) -> None:
         """Fills the run's folder from the copy; ``config.json`` comes last, so a partial folder is no run.

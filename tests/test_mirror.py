@@ -48,28 +48,46 @@ def test_a_copy_is_the_run(run: RunFolder, url: str, tmp_path: Path) -> None:
     assert len(objects) == len(set(contents(run.path).values()))  # what is not needed any more is gone
 
 
-def test_the_list_is_written_last(run: RunFolder, url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def refuse_lists(patch: pytest.MonkeyPatch) -> None:
+    """From now on, lists of files cannot be written."""
+
+    def full(path: Path, data: bytes) -> None:
+        raise OSError("no room")
+
+    patch.setattr("selfplay.mirror.atomic_write", full)
+
+
+def test_the_list_is_written_last(
+    run: RunFolder, url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """After an interrupted copy, the earlier copy is still the valid one."""
     mirror = Mirror(url)
     mirror.push(run, wait=True)
     before = contents(run.path)
     run.write_state(RunState(minutes=2.0))
-    plain = mirror._files.pipe_file
-
-    def full(path: str, data: bytes) -> None:
-        if path.endswith("run.json"):
-            raise OSError("no room")
-        plain(path, data)
-
-    mirror._files.pipe_file = full
-    with caplog.at_level(logging.WARNING):
+    with monkeypatch.context() as patch, caplog.at_level(logging.WARNING):
+        refuse_lists(patch)
         mirror.push(run, wait=True)
-    mirror._files.pipe_file = plain
     assert "is behind: no room" in caplog.text
     Mirror(url).pull(tmp_path / "again")
     assert contents(tmp_path / "again") == before
     mirror.push(run, wait=True)
     Mirror(url).check(run)
+
+
+def test_a_list_that_is_cut_off_leaves_the_one_before(
+    run: RunFolder, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Mirror(url).push(run, wait=True)
+    before = (tmp_path / "copy" / "run.json").read_bytes()
+
+    def cut(*_: object) -> None:
+        raise OSError("a kill")
+
+    run.write_state(RunState(minutes=2.0))
+    monkeypatch.setattr("os.fsync", cut)  # all is written by then, and nothing in its place
+    Mirror(url).push(run, wait=True)
+    assert (tmp_path / "copy" / "run.json").read_bytes() == before
 
 
 def test_what_does_not_fit_is_said(run: RunFolder, url: str, tmp_path: Path) -> None:
@@ -205,24 +223,25 @@ def test_a_folder_that_cannot_be_read_is_said(
 
 @pytest.mark.parametrize("killed", [False, True])
 def test_what_failed_updates_have_written_is_removed(
-    run: RunFolder, url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, killed: bool
+    run: RunFolder,
+    url: str,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    killed: bool,
 ) -> None:
     mirror = Mirror(url)
     mirror.push(run, wait=True)
     plain = mirror._files.pipe_file
 
-    def full(path: str, data: bytes) -> None:
-        if path.endswith("run.json"):
-            raise OSError("no room")
-        plain(path, data)
-
     def away(path: str, data: bytes) -> None:
         raise ConnectionError("no connection")
 
-    mirror._files.pipe_file = full
     for minutes in range(1, 4):
         run.write_state(RunState(minutes=minutes))
-        mirror.push(run, wait=True)
+        with monkeypatch.context() as patch:
+            refuse_lists(patch)
+            mirror.push(run, wait=True)
     mirror._files.pipe_file = away
     run.write_state(RunState(minutes=4))
     mirror.push(run, wait=True)
