@@ -24,6 +24,8 @@ _LAST_S = 300.0  # seconds that the end of a run waits for its copy
 _LOCAL = (".tmp", ".old", "lock")  # endings of files that are not copied
 _LOG = logging.getLogger(__name__)
 
+_Stamp = tuple[int, int] | None  # size and time of weights: what is the same is not read again; None: another file
+
 
 class Mirror:
     """The copy at a location; raises ``RunError`` if fsspec does not know the location or cannot reach it.
@@ -43,6 +45,7 @@ class Mirror:
             raise RunError(f"{url}: {one_line(error)}; S3 needs pip install s3fs, GCS pip install gcsfs") from error
         self._is_local = isinstance(self._files, LocalFileSystem)
         self._stored = self._read_list()
+        self._stamps: Mapping[str, _Stamp] = {}  # of the files that were copied
         self._objects: set[str] | None = None  # digests of all objects there; None: not looked yet
         self._thread: threading.Thread | None = None
 
@@ -120,34 +123,34 @@ class Mirror:
             if self._thread.is_alive():
                 return
         try:
-            names, changing = _contents(folder.path)
+            stamps, changing = _contents(folder.path)
         except OSError as error:
             _LOG.warning("the copy at %s is behind: %s", self.url, one_line(error))
             return
-        self._thread = threading.Thread(target=self._push, args=(names, changing), daemon=True)
+        self._thread = threading.Thread(target=self._push, args=(folder.path, stamps, changing), daemon=True)
         self._thread.start()
         if wait:
             self._thread.join(_LAST_S)
             if self._thread.is_alive():
                 _LOG.warning("the copy at %s is behind: it has taken more than %.0f s", self.url, _LAST_S)
 
-    def _push(self, names: Mapping[str, Path], changing: Mapping[str, bytes]) -> None:
+    def _push(self, folder: Path, stamps: Mapping[str, _Stamp], changing: Mapping[str, bytes]) -> None:
         try:
             stored: dict[str, str] = {}
             there = set(self._stored.values())
             objects = self._objects = self._list_objects() if self._objects is None else self._objects
-            for name, path in names.items():
-                if name not in changing and name in self._stored:
+            for name, stamp in stamps.items():
+                if name not in changing and name in self._stored and stamp == self._stamps.get(name):
                     stored[name] = self._stored[name]
                     continue
-                data = changing[name] if name in changing else path.read_bytes()
+                data = changing[name] if name in changing else (folder / name).read_bytes()
                 stored[name] = digest = sha256_of(data)
                 if digest not in there:
                     self._files.makedirs(f"{self._root}/objects", exist_ok=True)
                     objects.add(digest)
                     self._files.pipe_file(self._object(digest), data)
             self._write_list(stored)
-            self._stored = stored
+            self._stored, self._stamps = stored, stamps
             for digest in objects - set(stored.values()):  # also what was written by updates that failed
                 objects.remove(digest)
                 with suppress(FileNotFoundError):  # of one whose writing failed
@@ -195,22 +198,25 @@ class Mirror:
             raise RunError(f"{self.url} cannot be read: {one_line(error)}") from error
 
 
-def _contents(folder: Path) -> tuple[dict[str, Path], dict[str, bytes]]:
-    """The files of a run by name, and the contents of those that may change; raises ``OSError``."""
-    names, changing = {}, {}
+def _contents(folder: Path) -> tuple[dict[str, _Stamp], dict[str, bytes]]:
+    """The files of a run by name, and the contents of those that change often; raises ``OSError``."""
+    stamps: dict[str, _Stamp] = {}
+    changing = {}
     for path in folder.rglob("*"):
         name = path.relative_to(folder).as_posix()
         if not path.is_file() or name.endswith(_LOCAL):
             continue
-        if not _stays(name):
-            try:
+        stamp = None
+        with suppress(FileNotFoundError):  # it has been removed meanwhile
+            if _is_weights(name):
+                status = path.stat()
+                stamp = status.st_size, status.st_mtime_ns
+            elif not name.endswith(SUFFIX):
                 changing[name] = path.read_bytes()
-            except FileNotFoundError:  # it has been removed meanwhile
-                continue
-        names[name] = path
-    return names, changing
+            stamps[name] = stamp
+    return stamps, changing
 
 
-def _stays(name: str) -> bool:
-    """Whether the content of a file never changes: a shard, or the weights of a checkpoint."""
-    return name.endswith(SUFFIX) or (name.startswith("checkpoints/") and name.endswith(".safetensors"))
+def _is_weights(name: str) -> bool:
+    """Whether a file has the weights of a checkpoint, which change only if a candidate is made again after a kill."""
+    return name.startswith("checkpoints/") and name.endswith(".safetensors")

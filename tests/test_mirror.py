@@ -185,6 +185,7 @@ def test_what_changes_below_checkpoints_is_copied_again(run: RunFolder, url: str
     mirror = Mirror(url)
     mirror.push(run, wait=True)
     (folder / "README.md").write_text("finished")
+    (folder / "weights.safetensors").write_bytes(b"of a candidate that was made again")
     mirror.push(run, wait=True)
     Mirror(url).pull(tmp_path / "again")
     assert contents(tmp_path / "again") == contents(run.path)
