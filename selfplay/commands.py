@@ -144,9 +144,9 @@ def _beginning(request: TrainRequest) -> _Beginning:
     changes: dict[str, Any] = {**request.places}
     settings = request.all_settings
     named = {setting.partition("=")[0].partition(".")[0] for setting in settings}
-    for key, option in (("init", "--init"), ("teacher", "--teacher")):
+    for key in ("init", "teacher", "mirror"):
         if key in named and not (key == "teacher" and request.teacher):
-            raise RunError(f"--set {key} does not begin a run: use {option}")
+            raise RunError(f"--set {key}: use --{key}")
     for setting in settings:
         if setting.partition("=")[0] in ("stages", "teacher", "teacher.digest"):
             raise RunError(f"--set {setting.partition('=')[0]}: the run writes that itself")

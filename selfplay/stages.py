@@ -29,6 +29,7 @@ KEPT = {
     "seed": "its games follow from it",
     "pool": "use --pool",
     "address": "use --address",
+    "mirror": "use --mirror",
     "stages": "they are what --set writes",
     "loop.minutes": "use --minutes",
     "loop.reuse": "samples and steps are counted from its beginning",
@@ -100,7 +101,7 @@ def training_commands(config: RunConfig) -> list[str]:
     name = config.preset if config.preset in PRESETS else DEFAULT_PRESET
     base = make_config(name)
     preset, own = flat_settings(base), flat_settings(first.model_copy(update={"preset": name}))
-    named = {"init", "teacher.digest"}  # by options
+    named = {"init", "teacher.digest", "mirror"}  # by options; what repeats a run needs a copy of its own
     differs = [key for key in own if own[key] != preset.get(key)]
     changed = {key: own[key] for key in differs if key not in named and not key.startswith("network.")}
     if first.network != base.network:

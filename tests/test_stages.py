@@ -14,7 +14,7 @@ from learner.network import NETWORKS
 from selfplay import commands
 from selfplay.config import ConfigError, RunConfig, config_from, make_config
 from selfplay.requests import TrainRequest
-from selfplay.run_folder import RunFolder
+from selfplay.run_folder import RunError, RunFolder
 from selfplay.stages import KEPT, config_at, next_stage, training_commands
 
 
@@ -24,6 +24,7 @@ def test_commands_of_a_run_without_stages() -> None:
     assert training_commands(changed) == [
         "crownhead train --preset quick --set selfplay.backend=torch --set 'loop.anchors=[]'"
     ]
+    assert training_commands(make_config("quick", mirror="s3://runs/one")) == ["crownhead train --preset quick"]
     own = config_from("mine", {"network": NETWORKS["2x32"].model_dump(), "loop": {"minutes": 5, "anchors": ["random"]}})
     (command,) = training_commands(own)
     assert command.startswith("crownhead train --preset quick --set network=2x32 --set ")
@@ -64,6 +65,7 @@ def test_what_changes_nothing_is_no_stage() -> None:
         ("seed=5", "follow from it"),
         ("preset=laptop", "come from"),
         ("pool=ray", "--pool"),
+        ("mirror=copy", "--mirror"),
         ("loop.minutes=5", "--minutes"),
         ("loop.reuse=1", "counted from its beginning"),
         ("trainer.batch_size=64", "counted from its beginning"),
@@ -95,6 +97,14 @@ def test_every_kept_setting_exists() -> None:
         for name in key.split("."):
             assert name in inner
             inner = inner[name]
+
+
+@pytest.mark.parametrize("key", ["init", "teacher", "mirror"])
+def test_what_a_run_begins_with_is_named_by_options(tmp_path: Path, key: str) -> None:
+    """A copy named by ``--set`` could lie in its own run."""
+    request = TrainRequest(preset="smoke", run=tmp_path / "run", settings=[f"{key}={tmp_path / 'run' / 'copy'}"])
+    with pytest.raises(RunError, match=f"--set {key}: use --{key}"):
+        commands._beginning(request)
 
 
 def test_a_resumed_run_takes_on_settings(run_copy: Path) -> None:

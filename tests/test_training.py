@@ -268,9 +268,9 @@ def test_create_and_open_refuse_what_does_not_fit(tmp_path: Path) -> None:
     ("setting", "words"),
     [
         ("seed=99999999999999999999999", "seed"),
-        ("init=xyz", "--set init does not begin a run: use --init"),
-        ('teacher={"digest":"x"}', "--set teacher does not begin a run: use --teacher"),
-        ("teacher.plays=0.5", "--set teacher does not begin a run: use --teacher"),
+        ("init=xyz", "--set init: use --init"),
+        ('teacher={"digest":"x"}', "--set teacher: use --teacher"),
+        ("teacher.plays=0.5", "--set teacher: use --teacher"),
         ("stages=[]", "--set stages: the run writes that itself"),
         ('loop.anchors=["hub:program"]', "is not random, rollout:N or alphabeta:DEPTH"),
     ],
