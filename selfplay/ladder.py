@@ -15,6 +15,7 @@ from .openings import MatchError
 from .steady_file import SteadyFile
 
 _VERSION = 1
+OPENINGS_DIGEST = "openings_digest"  # setting of openings from a file; files of older versions lack it
 Verdict = Literal["stronger", "within the error", "weaker"]
 
 
@@ -121,8 +122,8 @@ class LadderResults:
         if not sound:
             raise MatchError(f"{path} is damaged or of another version: remove it, or choose another --out")
         for name, value in self._settings.items():
-            if fields["settings"].get(name) != value:
-                was = fields["settings"].get(name)
+            was = fields["settings"].get(name)
+            if was != value and not (name == OPENINGS_DIGEST and was is None):
                 raise MatchError(f"{path} has games with {name} {was}, not {value}: choose another --out")
 
     def admit(self, player: LadderPlayer) -> None:

@@ -23,11 +23,19 @@ from learner.report import (
 from learner.report import Table as ReportTable
 
 from .figures import ratings_image
-from .ladder import LadderPlayer, LadderResults, Standings, StandingsFigures, evenly_spaced, ladder_pairs
+from .ladder import (
+    OPENINGS_DIGEST,
+    LadderPlayer,
+    LadderResults,
+    Standings,
+    StandingsFigures,
+    evenly_spaced,
+    ladder_pairs,
+)
 from .match_commands import open_pool, settings_of, start_engines
 from .match_pool import MatchPool
 from .match_tasks import Pairing, Task, make_tasks
-from .openings import MatchError, Opening, make_openings
+from .openings import MatchError, Opening, make_openings, openings_digest
 from .progress import LadderProgress
 from .requests import LadderRequest
 from .run_folder import RunError, RunFolder
@@ -110,6 +118,8 @@ def ladder_command(request: LadderRequest, quiet: bool) -> LadderFigures:
         "openings": request.openings,
         "seed": request.seed,
     }
+    if digest := openings_digest(request.openings):  # the file may change between two calls
+        settings[OPENINGS_DIGEST] = digest
     start_engines(specs.values())
     check_packages()
     make_writable_folder(request.target)

@@ -11,7 +11,7 @@ import numpy as np
 from engine.ballots import ballot_board, playable_ballots
 from engine.board import Board
 from engine.errors import DraughtsError
-from engine.files import read_text
+from engine.files import cannot_read, read_text, sha256_of
 from engine.pdn import PdnGame, read_games
 from engine.rules import played
 
@@ -68,6 +68,23 @@ def make_openings(spec: str, number: int, seed: int) -> list[Opening]:
     return list(_random_openings(int(match[1]), number, rng))
 
 
+def openings_digest(spec: str) -> str | None:
+    """Start of the SHA-256 of the file that openings come from (see ``make_openings``); None if there is no such file.
+
+    Raises:
+        StorageError: the file cannot be read.
+    """
+    if not spec.startswith(_FILE):
+        return None
+    path, _ = _path_and_plies(spec.removeprefix(_FILE))
+    if not path.is_file():  # a pipe, which can be read only once
+        return None
+    try:
+        return sha256_of(path)[:16]
+    except OSError as error:
+        raise cannot_read(path, error) from error
+
+
 def _random_openings(plies: int, number: int, rng: np.random.Generator) -> Iterator[Opening]:
     seen: set[str] = set()
     for _ in range(number):
@@ -101,10 +118,15 @@ def random_board(plies: int, rng: np.random.Generator) -> Board:
             return board
 
 
-def _file_openings(text: str) -> list[Opening]:
+def _path_and_plies(text: str) -> tuple[Path, int | None]:
+    """The parts of ``PATH`` or ``PATH:K``."""
     name, colon, ending = text.rpartition(":")
     plies = int(ending) if colon and name and re.fullmatch("[0-9]{1,4}", ending) else None
-    path = Path(text if plies is None else name)
+    return Path(text if plies is None else name), plies
+
+
+def _file_openings(text: str) -> list[Opening]:
+    path, plies = _path_and_plies(text)
     content = read_text(path)
     lines = [(number, line.strip()) for number, line in enumerate(content.splitlines(), 1)]
     lines = [(number, line) for number, line in lines if line and not line.startswith("#")]

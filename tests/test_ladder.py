@@ -85,6 +85,14 @@ def test_results_are_kept(tmp_path: Path) -> None:
         results(tmp_path, seed=2)
 
 
+def test_a_file_from_before_openings_had_digests_goes_on(tmp_path: Path) -> None:
+    results(tmp_path).save()
+    results(tmp_path, openings_digest="a").save()
+    results(tmp_path, openings_digest="a")
+    with pytest.raises(MatchError, match=r"games with openings_digest a, not b: choose another --out"):
+        results(tmp_path, openings_digest="b")
+
+
 def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     table = results(tmp_path)
     table.add("a", "b", 0, 1.0)
@@ -293,6 +301,17 @@ def test_a_ladder_goes_on(run: RunFolder, monkeypatch: pytest.MonkeyPatch, tmp_p
         ladder(run, seed=2)
     with pytest.raises(MatchError, match="another 000001"):
         ladder(run, simulations=3)
+
+
+def test_a_ladder_does_not_go_on_with_other_openings(run: RunFolder, tmp_path: Path) -> None:
+    book = tmp_path / "book.txt"
+    book.write_text("W:WK32:BK1\n")
+    given: dict[str, Any] = {"openings": f"file:{book}", "networks": 2}
+    figures = ladder(run, **given)
+    assert ladder(run, **given) == figures
+    book.write_text("B:WK32:BK1\n")
+    with pytest.raises(MatchError, match="has games with openings_digest"):
+        ladder(run, **given)
 
 
 def test_what_a_ladder_cannot_do(run: RunFolder, tmp_path: Path) -> None:
