@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from engine.game import GAME, GameName, check_game
-from engine.players.spec import HubSpec, NetworkSpec, parse_player
+from engine.players.spec import AlphaBetaSpec, RandomSpec, RolloutSpec, parse_player
 from engine.rules import played
 from engine.sealed import sealed, unsealed
 from engine.search import SearchConfig
@@ -155,7 +155,7 @@ class RunConfig(_Settings):
     @model_validator(mode="after")
     def _check(self) -> "RunConfig":
         for anchor in self.loop.anchors:
-            if isinstance(parse_player(anchor), NetworkSpec | HubSpec):
+            if not isinstance(parse_player(anchor), RandomSpec | RolloutSpec | AlphaBetaSpec):
                 raise ValueError(f"loop.anchors: {anchor!r} is not random, rollout:N or alphabeta:DEPTH")
         if self.game == GAME and not played.HAS_TABLES and self._needs_tables():
             raise ValueError(f"{played.TITLE} has no endgame tables for adjudication, rescoring, search or exam")

@@ -176,6 +176,13 @@ def test_a_number_out_of_range_is_said_by_its_settings_name() -> None:
         make_config("smoke", ["selfplay.actors=0"])
 
 
+@pytest.mark.parametrize("anchor", ["tablebase", "rules", "hub:program", "level:club"])
+def test_anchors_of_a_run_play_by_themselves(anchor: str) -> None:
+    assert make_config("smoke", ['loop.anchors=["random","rollout:20","alphabeta:3"]']).loop.anchors
+    with pytest.raises(ConfigError, match=f"'{anchor}' is not random, rollout:N or alphabeta:DEPTH"):
+        make_config("smoke", [f'loop.anchors=["{anchor}"]'])
+
+
 def test_presets_and_settings() -> None:
     for preset in PRESETS:
         assert make_config(preset).preset == preset
