@@ -71,8 +71,9 @@ class SteadyFile:
     def changed(self) -> None:
         """Writes the file now or soon; raises ``StorageError`` if writing fails or has failed since the last call."""
         with self.lock:
-            if self._failure:
-                raise self._failure
+            failure, self._failure = self._failure, None
+            if failure is not None:
+                raise failure
             delay = self._next - time.monotonic()
             if delay <= 0:
                 self.write()
@@ -89,6 +90,7 @@ class SteadyFile:
                 self._timer = None
             begun = time.monotonic()
             atomic_write(self.path, self._content())
+            self._failure = None
             self._next = time.monotonic() + _PAUSE_FACTOR * (time.monotonic() - begun)
 
     def _write_later(self) -> None:

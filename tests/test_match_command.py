@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import torch
 from programs import ROOT, crownhead_program, wait_until
 
 from engine.board import Board
+from engine.files import StorageError
 from engine.pdn import PdnGame, read_games
 from engine.players import EngineError, HubPlayer, parse_player
 from engine.players.base import PlayerError
@@ -28,7 +30,7 @@ from selfplay.openings import MatchError, make_openings
 from selfplay.players import checkpoint_folder
 from selfplay.requests import MatchRequest, RequestError
 from selfplay.sprt import Sprt
-from selfplay.steady_file import FileInUseError, claimed
+from selfplay.steady_file import FileInUseError, SteadyFile, claimed
 
 RULES = {"NO_MOVES", "REPETITION", "REVERSIBLE_PLIES"}
 
@@ -48,6 +50,25 @@ def moves_of(path: Path) -> list[list[str]]:
 
 
 # Files
+
+
+def test_a_late_write_that_fails_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that was full for a moment does not end what writes again."""
+
+    def full(*_: object) -> None:
+        raise StorageError(28, "no room")
+
+    file = SteadyFile(tmp_path / "file", lambda: b"content")
+    file._next = time.monotonic() + 0.01  # the next writing is late
+    with monkeypatch.context() as patch:
+        patch.setattr("selfplay.steady_file.atomic_write", full)
+        file.changed()
+        wait_until(lambda: file._failure is not None)
+    with pytest.raises(StorageError, match="no room"):
+        file.changed()
+    file.changed()
+    file.write()
+    assert file.path.read_bytes() == b"content"
 
 
 def test_a_match_goes_on_after_any_game(tmp_path: Path) -> None:
