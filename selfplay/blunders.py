@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TypedDict
 
 import numpy as np
+from rich.markup import escape
 from rich.table import Table
 
 from engine.board import Board, Move
@@ -250,7 +251,7 @@ def _blunder(answer: Decision, reason: Reason | None) -> Blunder:
 def _print(figures: BlundersFigures) -> None:
     console = Console()
     for player in figures["players"]:
-        title = player["player"]
+        title = escape(player["player"])
         table = Table("pieces", "decisions", "blunders", "share", "win→draw", "win→loss", "draw→loss", title=title)
         lines: list[tuple[str, BlunderCounts]] = [(str(line["pieces"]), line) for line in player["by_pieces"]]
         for pieces, line in [*lines, ("all", player)]:

@@ -3,6 +3,7 @@
 import time
 from typing import NotRequired, TypedDict
 
+from rich.markup import escape
 from rich.table import Table
 
 from engine.console import Console
@@ -50,7 +51,7 @@ def _print(figures: ExportFigures) -> None:
     if check is None:
         console.print(title, markup=False)
         return
-    table = Table("compared with the network", "", title=title)
+    table = Table("compared with the network", "", title=escape(title))
     table.add_row("policy divergence (nats)", f"{check['policy_kl']:.6f}")
     table.add_row("same best move", f"{check['top1_agreement']:.2%}")
     table.add_row("mean error of win, draw and loss", f"{check['wdl_error']:.5f}")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypedDict
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from engine.console import Console
@@ -105,7 +106,7 @@ def _table(done: list[QueuedFigures]) -> Table:
         score, elo, error = match["score"], match["elo"], match["elo_error"]
         sprt = match.get("sprt")
         table.add_row(
-            match["match"],
+            escape(match["match"]),
             *(str(match[key]) for key in ("games", "wins", "draws", "losses")),
             "" if score is None else f"{score:.1%}",
             "" if elo is None else f"{elo:+.0f} ± {error:.0f}",

@@ -33,7 +33,8 @@ class TrainingProgress(Display):
 
     def __call__(self, event: str, figures: Mapping[str, Any]) -> None:
         if event == "begin":
-            self.console.print(f"Training in {figures['run']}; the first start compiles functions before it plays.")
+            text = f"Training in {figures['run']}; the first start compiles functions before it plays."
+            self.console.print(text, markup=False)
         elif event == "learn":
             self._loss = f" loss {figures['loss']:.3f}"
         elif event == "gate":
@@ -88,7 +89,7 @@ class LadderProgress(Display):
 
     def __init__(self, games: int, quiet: bool, kept: int = 0) -> None:
         count = TextColumn("{task.completed}/{task.total} games")
-        note = TextColumn("{task.description}")
+        note = TextColumn("{task.description}", markup=False)  # names of players may be paths
         super().__init__(quiet, BarColumn(30), count, note, _Rate(), TimeRemainingColumn())
         self._task = self.add_task("", total=games, completed=kept)
 

@@ -13,8 +13,10 @@ import pytest
 from programs import ROOT, crownhead_here, crownhead_program
 from training_runs import TrainedRun, last_json
 
+from engine.console import Console
 from engine.files import StorageError
 from selfplay.config import make_config
+from selfplay.progress import LadderProgress, TrainingProgress
 from selfplay.requests import StatusRequest
 from selfplay.run_folder import RunError, RunFolder, faults_logged
 from selfplay.run_metrics import serve_metrics
@@ -95,6 +97,20 @@ def test_logs_that_say_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str
         status_command(StatusRequest(run.path, watch=True), True)
     with pytest.raises(RunError, match="holds no run"):
         status_command(StatusRequest(tmp_path), False)
+
+
+def test_names_in_brackets_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = a_run(tmp_path / "a[x]", play(1000, 0, "b[y]", 3), {"time": 1000, "event": "start", "dashboard": "[fe80::1]"})
+    status_command(StatusRequest(run.path), False)
+    shown = capsys.readouterr().out.replace("\n", "")
+    for name in ("a[x]", "b[y]", "[fe80::1]"):
+        assert name in shown
+    TrainingProgress(False)("begin", {"run": run.path})
+    assert "a[x]" in capsys.readouterr().err.replace("\n", "")
+    with LadderProgress(1, False) as progress:
+        progress.update(progress.task_ids[0], description="a[x] v b[y]")
+        Console().print(progress.get_renderable())
+    assert "a[x] v b[y]" in capsys.readouterr().out
 
 
 def test_how_busy_gpus_are_is_shown_where_there_are_any(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
