@@ -104,7 +104,11 @@ class TeacherConfig(_Settings):
 
 
 class StudentConfig(_Settings):
-    """A second network trained on the same samples, kept in the folder ``student`` of each checkpoint."""
+    """A second network trained on the same samples, kept in the folder ``student`` of each checkpoint.
+
+    It learns from the batches of the first network: ``batch_size`` and ``wdl_search_weight`` of its trainer have no
+    effect.
+    """
 
     network: NetworkConfig = NETWORKS["wide512"]
     trainer: TrainerConfig = TrainerConfig(learning_rate=2e-3, weight_decay=1e-4, policy_weight=0.5)
