@@ -1,28 +1,41 @@
 """State of a run as metrics for Prometheus, on loopback only: ``crownhead status RUN --prometheus PORT``."""
 
+import logging
 from collections.abc import Callable, Iterator
 
 from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from engine.errors import one_line
+
+from .ratings import RatingsError
+from .run_folder import RunError
 from .run_status import StatusFigures
 
 _COUNTERS = ("games", "samples", "steps", "promotions")
 _GAUGES = ("seconds_ago", "minutes", "iteration", "window", "in_flight", "refused", "elo")
+_LOG = logging.getLogger(__name__)
 
 
 class RunCollector(Collector):
     """Reads the state of the run at each scrape.
 
     Names of metrics are ``crownhead_`` and a key of ``StatusFigures``; those of machines have the label ``machine``.
+    ``crownhead_up`` is 0 while the run cannot be read, and then it is the only one.
     """
 
     def __init__(self, read: Callable[[], StatusFigures]) -> None:
         self._read = read
 
     def collect(self) -> Iterator[Metric]:
-        figures = self._read()
+        try:
+            figures = self._read()
+        except (RunError, RatingsError, OSError) as error:
+            _LOG.warning("metrics: %s", one_line(error))
+            yield _up(0)
+            return
+        yield _up(1)
         values: dict[str, object] = {**figures}
         for key in _COUNTERS:
             yield CounterMetricFamily(f"crownhead_{key}", f"{key} of the run", value=float(figures[key]))  # type: ignore[literal-required]
@@ -35,6 +48,10 @@ class RunCollector(Collector):
                 if (value := machine[key]) is not None:  # type: ignore[literal-required]
                     family.add_metric([machine["machine"]], float(value))
             yield family
+
+
+def _up(value: int) -> Metric:
+    return GaugeMetricFamily("crownhead_up", "whether the run can be read", value=value)
 
 
 def serve_metrics(read: Callable[[], StatusFigures], port: int) -> Callable[[], None]:

@@ -165,7 +165,15 @@ def test_metrics_are_read_anew_on_loopback_alone(tmp_path: Path) -> None:
         assert "crownhead_games_total 7.0" in lines
         with run.log_path.open("a") as log:
             log.write(json.dumps({**play(1020, 0, "a", 20), "total_games": 9}) + "\n")
-        assert "crownhead_games_total 9.0" in scrape(port)
+        lines = scrape(port)
+        assert "crownhead_games_total 9.0" in lines
+        assert "crownhead_up 1.0" in lines
+        for path in (run.state_path, run.elo_path):
+            before = path.read_bytes() if path.exists() else None
+            path.write_bytes(b"{")
+            assert [line for line in scrape(port) if not line.startswith("#")] == ["crownhead_up 0.0"]
+            path.write_bytes(before) if before is not None else path.unlink()
+        assert "crownhead_up 1.0" in scrape(port)
         with socket.socket() as other:
             other.bind(("127.0.0.2", port))  # is free: the metrics do not listen to all addresses
         with pytest.raises(OSError, match=f"port {port} cannot be opened"):
