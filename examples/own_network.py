@@ -43,12 +43,6 @@ class DenseNetwork(Network):
         features = self.body(planes)
         return self.policy(features), self.wdl(features)
 
-    def policy_parts(self) -> list[nn.Module]:
-        return [self.policy]
-
-    def body_parts(self) -> list[nn.Module]:
-        return [self.body]
-
 
 register_family(DenseConfig, DenseNetwork, {"dense128": DenseConfig(), "dense256": DenseConfig(units=256)})
 

@@ -56,13 +56,17 @@ class Network(nn.Module, ABC):
     @abstractmethod
     def forward(self, planes: Tensor) -> tuple[Tensor, Tensor]: ...
 
-    @abstractmethod
     def policy_parts(self) -> list[nn.Module]:
-        """Modules that only the policy needs."""
+        """Modules that only the policy needs; they are left out of a training for win, draw and loss alone."""
+        return []
 
-    @abstractmethod
     def body_parts(self) -> list[nn.Module]:
-        """Modules that both heads need."""
+        """Modules that both heads need, to train the head for win, draw and loss alone (``--freeze-body``).
+
+        Raises:
+            NetworkError: the family does not name them.
+        """
+        raise NetworkError(f"{type(self).__name__} does not name its body_parts, so its head is not trained alone")
 
     def folded(self) -> Self:
         """A copy for inference, without gradients: norms are part of the layers before them."""

@@ -170,12 +170,6 @@ class Counting(Network):
         lead = self.weight * (own - opp)
         return planes.new_zeros(len(planes), 128), torch.stack([lead, torch.zeros_like(lead), -lead], 1)
 
-    def policy_parts(self):
-        return []
-
-    def body_parts(self):
-        return []
-
 
 def test_networks_of_other_families_are_evaluated():
     network, positions = Counting(), random_positions(20, seed=3)

@@ -15,6 +15,8 @@ from torch import Tensor, nn
 
 from engine.sealed import sealed, unsealed
 from learner.checkpoint import INFO_FILE, CheckpointError, load_checkpoint, save_checkpoint
+from learner.endgame.networks import SelfPlayNetwork
+from learner.inference.calibration import random_positions
 from learner.network import (
     NETWORKS,
     NetworkConfig,
@@ -46,12 +48,6 @@ class ThinNetwork(Network):
     def forward(self, planes: Tensor) -> tuple[Tensor, Tensor]:
         units = self.body(planes.flatten(1))
         return self.policy(units), self.wdl(units)
-
-    def policy_parts(self) -> list[nn.Module]:
-        return [self.policy]
-
-    def body_parts(self) -> list[nn.Module]:
-        return [self.body]
 
 
 register_family(ThinConfig, ThinNetwork, {"thin8": ThinConfig(units=8)})
@@ -101,6 +97,14 @@ def test_what_is_no_known_family_is_refused(tmp_path: Path, network: object, mes
     with pytest.raises(CheckpointError, match=message) as caught:
         load_checkpoint(tmp_path / "net")
     assert "\n" not in str(caught.value)
+
+
+def test_the_oracle_takes_own_networks(tmp_path: Path) -> None:
+    save_checkpoint(tmp_path / "net", make_network(ThinConfig()))
+    network = SelfPlayNetwork.from_checkpoint(tmp_path / "net")
+    assert network(random_positions(2)).shape == (2, 3)
+    with pytest.raises(NetworkError, match="ThinNetwork does not name its body_parts"):
+        SelfPlayNetwork.from_checkpoint(tmp_path / "net", freeze_body=True)
 
 
 def test_settings_name_own_networks() -> None:
