@@ -45,6 +45,8 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--network", default="tiny", choices=sorted(NETWORKS))
     options = parser.parse_args()
+    if options.steps < 1:
+        parser.error("--steps must be at least 1")
 
     actor = Actor(
         SelfPlayConfig(games_in_lockstep=16, max_plies=80), SearchConfig(num_simulations=16), UniformEvaluator(), seed=1

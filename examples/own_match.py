@@ -49,6 +49,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--pdn", type=Path, help="file for the games")
     options = parser.parse_args()
+    if options.games < 1:
+        parser.error("--games must be at least 1")
 
     first, second = Greedy("greedy"), Hoarder("hoarder")
     openings = make_openings("ballots", (options.games + 1) // 2, options.seed)

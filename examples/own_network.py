@@ -58,6 +58,8 @@ def main() -> None:
     parser.add_argument("shards", type=Path, nargs="?", help="folder of recorded shards")
     parser.add_argument("--steps", type=int, default=60)
     options = parser.parse_args()
+    if options.steps < 1:
+        parser.error("--steps must be at least 1")
     shards = (sorted(options.shards.glob("*.shard")) or parser.error("no shards there")) if options.shards else []
     samples = joined([read_shard(path).samples for path in shards]) if shards else played()
     rng, trainer = np.random.default_rng(1), Trainer(make_network(NETWORKS["dense128"]), TrainerConfig(warmup_steps=10))

@@ -2,6 +2,7 @@
 
 import json
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +54,16 @@ def test_every_example_is_run_and_short() -> None:
 def test_runs(name: str) -> None:
     arguments, expected = RUNS[name]
     assert expected in run(name, *arguments)
+
+
+@pytest.mark.parametrize(("name", "option"), [("own_match", "games"), ("own_loss", "steps"), ("own_network", "steps")])
+def test_nothing_to_do_is_refused(
+    name: str, option: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", [name, f"--{option}", "0"])
+    with pytest.raises(SystemExit):
+        runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+    assert f"error: --{option} must be at least 1" in capsys.readouterr().err
 
 
 def test_the_match_keeps_its_games(tmp_path: Path) -> None:
