@@ -153,7 +153,7 @@ class NewGamePage(MenuScene):
             self._opponent("Black", "black")
             self._opponent("White", "white")
         else:
-            self._opponent("Hints by", "agent")
+            self._opponent("Agent that can take over", "agent")
         self.preference("From", OPENINGS, "opening", "Ballots are openings of three moves, drawn by lot")
         if preferences.opening == "ballot":
             ballot = ballots()[preferences.ballot - 1]
