@@ -7,10 +7,13 @@ from rich.progress import Progress, ProgressColumn
 
 
 class Console(rich_console.Console):
-    """A console that shows text as it is: rich would turn ``:beginner:`` into a picture. ``options``: those of rich."""
+    """A console that shows text as it is: rich would turn ``:beginner:`` into a picture, and ``[x]`` into a style.
+
+    ``options``: those of rich.
+    """
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(emoji=False, **options)
+        super().__init__(emoji=False, markup=False, **options)
 
 
 def progress_console(quiet: bool) -> Console:

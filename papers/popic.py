@@ -279,7 +279,7 @@ def popic_command(
         text = f"runs and games are saved in {out}, and {page} shows them; the same command goes on"
         raise KeyboardInterrupt(text) from error
     for line in errors:
-        console.print(line, markup=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
     return print_experiments(*_write(systems, minutes), quiet)
 
 

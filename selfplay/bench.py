@@ -172,12 +172,12 @@ def bench_command(request: BenchRequest, quiet: bool) -> BenchFigures:
     use_single_thread()
     console, device = progress_console(quiet), choose_device("auto")
     figures: dict[str, Any] = {"device": describe_machine(device), "network": request.net}
-    console.print(figures["device"], markup=False, highlight=False)
+    console.print(figures["device"], highlight=False)
 
     def report(key: str, value: Any) -> None:
         figures[key] = value
         shown = _rounded(value) if isinstance(value, dict) else f"{value:,.3g}"
-        console.print(f"{key}: {shown}", markup=False)
+        console.print(f"{key}: {shown}")
 
     report("perft_leaves_per_second", perft_leaves_per_second())
     cases = {f"{g}x{s}": search_simulations_per_second(g, s) for g, s in _SEARCH_CASES}
@@ -185,10 +185,10 @@ def bench_command(request: BenchRequest, quiet: bool) -> BenchFigures:
     network = make_network(NETWORKS[request.net]).eval()
     for n in _BACKEND_BATCHES if device == "cpu" else ():
         figures.setdefault("backend_evaluations_per_second", {})[str(n)] = rates = backend_rates(network, n)
-        console.print(f"backends in batches of {n}: {_rounded(rates)}", markup=False)
+        console.print(f"backends in batches of {n}: {_rounded(rates)}")
     evaluator = make_evaluator(network, request.backend, device)
     figures["backend"] = evaluator.backend
-    console.print(f"backend: {evaluator.backend}", markup=False)
+    console.print(f"backend: {evaluator.backend}")
     batches = {str(n): network_evaluations_per_second(evaluator, random_positions(n)) for n in _BATCHES}
     report("network_evaluations_per_second", batches)
     evaluations, positions = selfplay_rates(evaluator, _SELFPLAY_GAMES)

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TypedDict
 
 import numpy as np
-from rich.markup import escape
 from rich.table import Table
 
 from engine.board import Board, Move
@@ -251,7 +250,7 @@ def _blunder(answer: Decision, reason: Reason | None) -> Blunder:
 def _print(figures: BlundersFigures) -> None:
     console = Console()
     for player in figures["players"]:
-        title = escape(player["player"])
+        title = player["player"]
         table = Table("pieces", "decisions", "blunders", "share", "win→draw", "win→loss", "draw→loss", title=title)
         lines: list[tuple[str, BlunderCounts]] = [(str(line["pieces"]), line) for line in player["by_pieces"]]
         for pieces, line in [*lines, ("all", player)]:
@@ -262,8 +261,8 @@ def _print(figures: BlundersFigures) -> None:
     for one in blunders[:_SHOWN]:
         text = f"{one['player']}: {one['fen']} {one['move']}: a {one['was']} became a {one['became']}"
         text = f"{text}. {one['reason']}" if one["reason"] else text
-        console.print(text, markup=False, highlight=False)
+        console.print(text, highlight=False)
     if len(blunders) > _SHOWN:
         console.print(f"and {len(blunders) - _SHOWN} more: see --json")
     for reason in figures["unread"][:_SHOWN]:
-        console.print(f"Left out: {reason}", markup=False, highlight=False, soft_wrap=True)
+        console.print(f"Left out: {reason}", highlight=False, soft_wrap=True)

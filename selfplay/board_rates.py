@@ -5,7 +5,6 @@ import time
 from typing import TypedDict
 
 import numpy as np
-from rich.markup import escape
 from rich.table import Table
 
 from engine.board import Board
@@ -87,7 +86,7 @@ def board_rates_command(request: BenchRequest, quiet: bool) -> BoardFigures:
     assert request.board is not None
     rates = board_rates(parse_network(request.board), TIMES_S, request.backend)
     if not quiet:
-        table = Table("seconds", "simulations/s", "evaluations/s", title=escape(request.board))
+        table = Table("seconds", "simulations/s", "evaluations/s", title=request.board)
         for rate in rates:
             table.add_row(f"{rate['seconds']:g}", f"{rate['simulations']:,.0f}", f"{rate['evaluations']:,.0f}")
         Console().print(table)

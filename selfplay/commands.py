@@ -177,13 +177,11 @@ def _begun(run: RunFolder, beginning: _Beginning) -> RunConfig:
 
 def _print_training(figures: TrainFigures, best: Path) -> None:
     console = Console()
-    console.print(f"Best network: {best} ({figures['promotions']} promotions)", markup=False)
+    console.print(f"Best network: {best} ({figures['promotions']} promotions)")
     if figures["iterations"] == 0:
         console.print("The time was too short for a candidate: continue with --resume --minutes 5")
     if missing := missing_packages(("matplotlib", "tensorboard")):
-        console.print(
-            f"No picture or curves without {', '.join(missing)}: pip install 'crownhead[report]'", markup=False
-        )
+        console.print(f"No picture or curves without {', '.join(missing)}: pip install 'crownhead[report]'")
     console.print(
         f"Busy: actors {figures['actors_busy']:.0%}, learner {figures['learner_busy']:.0%} of the time; "
         f"together they used {figures['cores_used']:.2f} cores"
@@ -275,7 +273,7 @@ def analyse_command(request: AnalyseRequest, quiet: bool) -> AnalyseFigures:
 
 def _print_analysis(board: Board, figures: AnalyseFigures) -> None:
     console = Console()
-    console.print(str(board), markup=False, highlight=False)
+    console.print(str(board), highlight=False)
     win, draw, loss = figures["wdl"]
     console.print(f"{board.turn} to move: win {win:.1%}, draw {draw:.1%}, loss {loss:.1%}; best {figures['best']}")
     table = Table("move", "visits", "prior", "value", "win", "draw", "loss", "proof")
@@ -285,4 +283,4 @@ def _print_analysis(board: Board, figures: AnalyseFigures) -> None:
         prior = f"{move['prior'] or 0.0:.1%}"
         table.add_row(move["move"], str(move["visits"]), prior, value, *shares, move["proof"] or "")
     console.print(table)
-    console.print("line: " + " ".join(figures["pv"]), markup=False)
+    console.print("line: " + " ".join(figures["pv"]))

@@ -171,6 +171,6 @@ def _print(figures: ConvertFigures) -> None:
     console.print(table)
     failed = figures["not_won"]
     for one in failed[:_SHOWN]:
-        console.print(f"not won: {one['fen']} ({one['termination']}, {one['plies']} plies)", markup=False)
+        console.print(f"not won: {one['fen']} ({one['termination']}, {one['plies']} plies)")
     if len(failed) > _SHOWN:
         console.print(f"and {len(failed) - _SHOWN} more: see --json")

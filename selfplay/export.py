@@ -3,7 +3,6 @@
 import time
 from typing import NotRequired, TypedDict
 
-from rich.markup import escape
 from rich.table import Table
 
 from engine.console import Console
@@ -49,9 +48,9 @@ def _print(figures: ExportFigures) -> None:
     console, check = Console(), figures.get("check")
     title = "{path}: {bytes:,} bytes".format(**figures)
     if check is None:
-        console.print(title, markup=False)
+        console.print(title)
         return
-    table = Table("compared with the network", "", title=escape(title))
+    table = Table("compared with the network", "", title=title)
     table.add_row("policy divergence (nats)", f"{check['policy_kl']:.6f}")
     table.add_row("same best move", f"{check['top1_agreement']:.2%}")
     table.add_row("mean error of win, draw and loss", f"{check['wdl_error']:.5f}")

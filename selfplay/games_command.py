@@ -46,7 +46,7 @@ def games_command(request: GamesRequest, quiet: bool) -> GamesFigures:
 
     atomic_write(request.out, write)
     if not quiet:
-        Console().print(f"{count} games in {request.out}", markup=False, highlight=False, soft_wrap=True)
+        Console().print(f"{count} games in {request.out}", highlight=False, soft_wrap=True)
     return {"path": str(request.out), "games": count}
 
 

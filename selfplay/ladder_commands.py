@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from rich.markup import escape
 from rich.table import Table
 
 from engine.console import Console
@@ -142,7 +141,7 @@ def ladder_command(request: LadderRequest, quiet: bool) -> LadderFigures:
         console = Console()
         if errors:  # their texts were logged when they happened
             console.print(f"forfeited or lost on time: {len(errors)} games")
-        console.print(f"Report: {request.target / 'report.html'}", markup=False, soft_wrap=True)
+        console.print(f"Report: {request.target / 'report.html'}", soft_wrap=True)
     return figures
 
 
@@ -274,6 +273,6 @@ def _print(standings: Standings) -> None:
     table = Table("player", "Elo", "±", "games", "score", "against the one before")
     for line in standings.fit.table:
         cells = f"{line.rating:.0f}", f"{line.error:.0f}", str(line.games), f"{line.score:.1%}"
-        table.add_row(escape(line.player), *cells, verdicts.get(line.player, ""))
+        table.add_row(line.player, *cells, verdicts.get(line.player, ""))
     console.print(table)
     console.print(_summary(standings), soft_wrap=True)

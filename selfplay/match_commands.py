@@ -141,7 +141,7 @@ def _tell_untimed(pairing: Pairing) -> None:
     untimed = {spec.text: None for spec in pairing.players if not spec.timed}  # each once, also against itself
     for name in untimed if pairing.control.kind != "none" else ():
         text = f"{name} ignores time limits"
-        Console(stderr=True).print(text, markup=False, soft_wrap=True)
+        Console(stderr=True).print(text, soft_wrap=True)
 
 
 def _play(
@@ -190,7 +190,7 @@ def _print(figures: MatchFigures, test: Sprt | None) -> None:
     text = (
         "{player_a} v {player_b}: +{wins} ={draws} -{losses}, score {score:.1%}, Elo {elo:+.0f} ± {elo_error:.0f}"
     ).format(**figures)
-    console.print(text, markup=False, soft_wrap=True)
+    console.print(text, soft_wrap=True)
     if test is not None:
         console.print(str(test), soft_wrap=True)
     if errors := figures["errors"]:  # their texts were logged when they happened
@@ -198,4 +198,4 @@ def _print(figures: MatchFigures, test: Sprt | None) -> None:
     for kept in figures.get("punctuality", []):
         if kept["late"]:
             late = "{player}: {late} of {moves} moves late, the worst by {worst_s:.3f} s".format(**kept)
-            console.print(late, markup=False, soft_wrap=True)
+            console.print(late, soft_wrap=True)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TypedDict
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from engine.console import Console
@@ -50,7 +49,7 @@ def matches_command(request: MatchesRequest, quiet: bool) -> QueueFigures:
     console, done = Console(stderr=quiet), list[QueuedFigures]()
     for number, (line, match) in enumerate(queue.items(), 1):
         if not quiet:
-            console.print(f"{number} of {len(queue)}: {line}", markup=False, soft_wrap=True)
+            console.print(f"{number} of {len(queue)}: {line}", soft_wrap=True)
         figures = match_command(match, quiet)
         done.append({**figures, "match": line, "pdn": str(match.pdn)})
     if not quiet:
@@ -106,7 +105,7 @@ def _table(done: list[QueuedFigures]) -> Table:
         score, elo, error = match["score"], match["elo"], match["elo_error"]
         sprt = match.get("sprt")
         table.add_row(
-            escape(match["match"]),
+            match["match"],
             *(str(match[key]) for key in ("games", "wins", "draws", "losses")),
             "" if score is None else f"{score:.1%}",
             "" if elo is None else f"{elo:+.0f} ± {error:.0f}",

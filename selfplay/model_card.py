@@ -133,12 +133,12 @@ def card_command(request: CardRequest, quiet: bool) -> CardFigures:
             data.ladder = json.loads(path.read_text("utf-8"))
     for name, measure in _measurements(request, folder, target, quiet):
         if name not in data.results:
-            console.print(f"{name} ...", markup=False)
+            console.print(f"{name} ...")
             data.results[name] = measure()
             write()  # after each measurement, so that an interruption loses none
     write()
     if not quiet:
-        Console().print(f"Card: {target / CARD_FILE}", markup=False, soft_wrap=True)
+        Console().print(f"Card: {target / CARD_FILE}", soft_wrap=True)
     return cast(CardFigures, {"card": str(target / CARD_FILE), **data.model_dump()})
 
 
@@ -174,7 +174,7 @@ def _without_student(data: CardData, student: str | None, target: Path, console:
     of_student = {*timed, "head"}
     gone = [name for name in data.results if name in of_student]
     if gone:
-        console.print(f"The student has changed; measured again: {', '.join(gone)}", markup=False)
+        console.print(f"The student has changed; measured again: {', '.join(gone)}")
     for games in timed.values():
         games.unlink(missing_ok=True)  # unfinished matches too: another student must not finish them
     kept = {name: figures for name, figures in data.results.items() if name not in of_student}

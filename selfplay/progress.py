@@ -34,7 +34,7 @@ class TrainingProgress(Display):
     def __call__(self, event: str, figures: Mapping[str, Any]) -> None:
         if event == "begin":
             text = f"Training in {figures['run']}; the first start compiles functions before it plays."
-            self.console.print(text, markup=False)
+            self.console.print(text)
         elif event == "learn":
             self._loss = f" loss {figures['loss']:.3f}"
         elif event == "gate":

@@ -7,7 +7,6 @@ from functools import partial
 
 from rich.console import Group, RenderableType
 from rich.live import Live
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -78,7 +77,7 @@ def _page(figures: StatusFigures) -> Group:
     when = "nothing has happened yet" if ago is None else f"last event {ago:.0f} s ago"
     rating = "" if elo is None else f" (Elo {elo:.0f})"
     lines: list[RenderableType] = [
-        f"{escape(figures['run'])}: {figures['minutes']:.1f}{limit} min, {when}",
+        f"{figures['run']}: {figures['minutes']:.1f}{limit} min, {when}",
         f"Best network: {figures['best']}{rating}, {figures['promotions']} promotions of "
         f"{figures['iteration']} candidates",
         f"{figures['games']:,} games, {figures['samples']:,} samples (window {figures['window']:,}), "
@@ -86,7 +85,7 @@ def _page(figures: StatusFigures) -> Group:
         f"{figures['in_flight']} shards requested, {figures['refused']} refused as too old",
     ]
     if figures["dashboard"]:
-        lines.append(f"Ray's dashboard: {escape(figures['dashboard'])}")
+        lines.append(f"Ray's dashboard: {figures['dashboard']}")
     if (learner := figures["learner"]) is not None:
         lines.append(
             f"Learner: {learner['steps_per_second']:.1f} steps/s at a rate of {learner['learning_rate']:.2g}, loss "
@@ -109,7 +108,7 @@ def _table(machines: Sequence[MachineFigures]) -> Table:
     for machine in machines:
         busy = "-" if machine["gpu_busy"] is None else f"{machine['gpu_busy']:.0f} %"
         table.add_row(
-            escape(machine["machine"]),
+            machine["machine"],
             str(machine["actors"]),
             *(f"{machine[key]:,.1f}" for key in ("games_per_second", "samples_per_second", "evaluations_per_second")),
             *([busy] if has_gpu else []),

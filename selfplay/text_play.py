@@ -163,7 +163,7 @@ def text_play(request: PlayRequest) -> None:
     console = Console(highlight=False)
 
     def write(text: str) -> None:
-        console.print(text, markup=False, soft_wrap=True)
+        console.print(text, soft_wrap=True)
 
     write(f"Type {HELP}.")
     try:

@@ -54,7 +54,7 @@ def probe_command(
     if from_input and (sys.stdin is None or sys.stdin.isatty()):
         raise ProbeError("no position: give FENs, or write them to standard input, one a line")
     oracle = open_oracle(net, trees)
-    console = Console(quiet=quiet, soft_wrap=True, highlight=False, markup=False)
+    console = Console(quiet=quiet, soft_wrap=True, highlight=False)
     read = bad = 0
     asked: set[tuple[Member, int]] = set()
     sources: set[str] = set()

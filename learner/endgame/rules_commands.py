@@ -131,7 +131,7 @@ def _figures(
 
 
 def _print(rules: RuleList, figures: RulesFigures) -> None:
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console = Console(highlight=False, soft_wrap=True)
     for number, rule in enumerate(rules.rules, 1):
         console.print(f"{number:3}. {rule}")
     for pieces, share in figures["accuracy"].items():

@@ -65,7 +65,7 @@ def pretrain_command(games: Path, out: Path, net: str, minutes: float, seed: int
         raise KeyboardInterrupt(f"what was learnt until then is in {shlex.quote(str(out))}")
     if not quiet:
         _print(figures, test, both)
-        Console().print(f"Network: {out} (play without search: {out}@0)", markup=False, soft_wrap=True)
+        Console().print(f"Network: {out} (play without search: {out}@0)", soft_wrap=True)
     return {"checkpoint": str(out), **figures}
 
 

@@ -164,7 +164,7 @@ def _print(figures: CheckFigures) -> None:
         console.print(f"proof {name}: {counts['unique']} of {counts['puzzles']}", highlight=False)
     if figures["dropped"]:
         text = f"{figures['dropped']} removed from {figures['file']}"
-        console.print(text, highlight=False, markup=False, soft_wrap=True)
+        console.print(text, highlight=False, soft_wrap=True)
     for failure in figures["failures"][:_SHOWN]:
         told = ", ".join(f"{move} {value:+.2f}" for move, value in failure["values"].items())
-        console.print(f"{failure['fen']} {failure['solution']}: {told}", highlight=False, markup=False, soft_wrap=True)
+        console.print(f"{failure['fen']} {failure['solution']}: {told}", highlight=False, soft_wrap=True)

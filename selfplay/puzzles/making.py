@@ -120,13 +120,13 @@ def _figures(out: Path, book: PuzzleBook, unread: list[str]) -> MadeFigures:
 def _print(figures: MadeFigures) -> None:
     console = Console()
     looked = f"{figures['games']} games with {figures['positions']} positions"
-    console.print(f"{figures['puzzles']} puzzles in {figures['file']}, from {looked}", highlight=False, markup=False)
+    console.print(f"{figures['puzzles']} puzzles in {figures['file']}, from {looked}", highlight=False)
     counts = {"themes": figures["themes"], "goals": figures["goals"], "proofs": figures["proofs"]}
     for kind, numbers in counts.items():
         counted = ", ".join(f"{name} {count}" for name, count in numbers.items())
-        console.print(f"{kind}: {counted}", highlight=False, markup=False)
+        console.print(f"{kind}: {counted}", highlight=False)
     if ratings := sorted(figures["ratings"]):
         tenths = ", ".join(str(ratings[min(len(ratings) - 1, len(ratings) * part // 10)]) for part in (0, 1, 5, 9, 10))
-        console.print(f"ratings (least, a tenth, half, nine tenths, most): {tenths}", highlight=False, markup=False)
+        console.print(f"ratings (least, a tenth, half, nine tenths, most): {tenths}", highlight=False)
     for reason in figures["unread"][:10]:
-        console.print(f"Left out: {reason}", markup=False, highlight=False, soft_wrap=True)
+        console.print(f"Left out: {reason}", highlight=False, soft_wrap=True)
