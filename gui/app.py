@@ -24,7 +24,7 @@ from .help import Action
 from .match_series import MatchSeries, MatchTools
 from .menus import FAULTS
 from .opponents import CheckpointEntry, Opponents, PlayerFactory
-from .pdn_files import PdnGames
+from .pdn_files import PdnGames, is_there
 from .plan import GamePlan
 from .preferences import load_preferences, preferences_path, save_preferences
 from .seats import take_up
@@ -74,7 +74,7 @@ class App:
         match_tools: MatchTools | None = None,
     ) -> None:
         self.preferences_file = folder / preferences_path().name if folder else preferences_path()
-        self._first_time = self.is_first_start = not self.preferences_file.exists()
+        self._first_time = self.is_first_start = not is_there(self.preferences_file)
         self.preferences, message = load_preferences(self.preferences_file)
         self.opponents, self.puzzles = opponents, puzzles
         self.thinker = Thinker(opponents, wake=wake, known=endgame.value)

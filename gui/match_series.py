@@ -11,6 +11,7 @@ from engine.outcomes import RESULTS
 from engine.pdn import PdnGame, format_game
 
 from .opponents import OpponentSpec
+from .pdn_files import is_there
 from .plan import GamePlan
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ class MatchSeries:
 
     def save(self, path: Path) -> None:
         """Writes the games as PDN; raises ``StorageError``, also if the file exists already."""
-        if path.exists():
+        if is_there(path):
             raise StorageError(None, f"{path} is there already: choose another name")
         atomic_write(path, "\n".join(format_game(one.game) for one in self.played).encode())
 

@@ -189,7 +189,7 @@ class MenuScene(Scene):
     def text_input(
         self, title: str, value: str, most: int, meaning: str, left: Callable[[], object] | None = None, **options: Any
     ) -> Any:
-        """Adds a field for a text of at most ``most`` characters.
+        """Adds a field for a text of at most ``most`` characters, or as many as ``value`` has.
 
         Args:
             left: called when another widget is selected or the page is left.
@@ -201,7 +201,7 @@ class MenuScene(Scene):
         widget = self.menu.add.text_input(
             f"{title}: ",
             default=clean(value),
-            maxchar=most,
+            maxchar=max(most, len(value)),
             maxwidth=max(8, room // text.width("O", size)),  # letters of this width; a longer text scrolls
             repeat_keys=False,
             **options,
