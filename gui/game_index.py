@@ -28,6 +28,7 @@ _BLACK_SCORES = {"1-0": 1, "1/2-1/2": 0, "0-1": -1}
 
 # ``positions`` has a row for each position of a game: ``after`` is the key of the position after the game's move there
 # (NULL in the last position), ``score`` the result for the side to move: 1, 0, -1, or NULL if unknown.
+_NUMBER_OF_FILE = "SELECT number FROM files WHERE name = ?"
 _TABLES = """
     CREATE TABLE files (number INTEGER PRIMARY KEY, name TEXT UNIQUE, size INTEGER, modified INTEGER);
     CREATE TABLE games (number INTEGER PRIMARY KEY, file INTEGER, start INTEGER, line INTEGER, col INTEGER,
@@ -140,16 +141,21 @@ class Filling:
 
     def bring_up_to_date(self, sources: Sequence[Source]) -> None:
         """Removes the games of files that are gone or have changed, then enters the games of new and changed files.
-        Skips files that cannot be read."""
+        Skips files that cannot be read: they are new the next time."""
         now = {source.path.name: source for source in sources}
         known = self._index.execute("SELECT number, name, size, modified FROM files").fetchall()
         kept = {name for _, name, *state in known if name in now and now[name][1:] == tuple(state)}
         self._remove([number for number, name, *_ in known if name not in kept])
         self.finish()
         for source in sources:
-            if source.path.name not in kept:
-                with contextlib.suppress(StorageError), opened_as(source) as file:
+            if source.path.name in kept:
+                continue
+            try:
+                with opened_as(source) as file:
                     self.add(source, file)
+            except OSError:
+                name = (source.path.name,)
+                self._remove([number for (number,) in self._index.execute(_NUMBER_OF_FILE, name)])
         self.finish()
 
     def _remove(self, files: Sequence[int]) -> None:
@@ -161,6 +167,7 @@ class Filling:
         self._index.execute(f"DELETE FROM positions WHERE game IN ({games})")
         self._index.execute("DELETE FROM games WHERE file IN gone")
         self._index.execute("DELETE FROM files WHERE number IN gone")
+        self._index.execute("DROP TABLE gone")
         (self._count,) = self._index.execute("SELECT count(*) FROM games").fetchone()
 
     def add(self, source: Source, file: BinaryIO) -> None:
@@ -216,7 +223,11 @@ class Filling:
 
 def tidy(folder: Path) -> None:
     """Removes the indexes used longest ago, and old unfinished ones."""
-    found = [(path.stat().st_mtime, path) for path in folder.iterdir() if path.suffix in (SUFFIX, UNFINISHED)]
+    found = []
+    for path in folder.iterdir():
+        if path.suffix in (SUFFIX, UNFINISHED):
+            with contextlib.suppress(FileNotFoundError):  # another window has removed it
+                found.append((path.stat().st_mtime, path))
     finished = sorted(((when, path) for when, path in found if path.suffix == SUFFIX), reverse=True)
     stale = [path for when, path in found if path.suffix == UNFINISHED and time.time() - when > _STALE_S]
     for path in [*stale, *(path for _, path in finished[KEPT:])]:

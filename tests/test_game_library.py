@@ -1,5 +1,6 @@
 """Files of many games: listed, searched and read from an index; broken files and indexes; what is thrown away."""
 
+import io
 import os
 import random
 import sqlite3
@@ -258,6 +259,23 @@ def test_a_folder_is_read_again_where_it_has_changed(
     assert smaller.count == 2
     assert read == ["b.pdn", "c.pdn"]
     assert [smaller.game(number).headers["Black"] for number in numbers(smaller)] == ["Dora", "Emil"]
+
+
+def test_a_file_that_fails_in_the_middle_is_read_again(
+    games_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Broken(io.BytesIO):
+        def readline(self, size: int | None = -1) -> bytes:
+            if self.tell() > 50:
+                raise OSError("input/output error")
+            return super().readline(size)
+
+    monkeypatch.setattr("gui.game_index.opened_as", lambda source: Broken(source.path.read_bytes()))
+    GameLibrary(games_folder, tmp_path / "index").wait()
+    monkeypatch.undo()
+    library = GameLibrary(games_folder, tmp_path / "index")
+    library.wait()
+    assert library.count == 5
 
 
 def _noting(read: list[str]) -> Callable[[Source], AbstractContextManager[BinaryIO]]:
