@@ -96,6 +96,10 @@ class Played(NamedTuple):
         return self.won + self.drawn + self.lost + self.unknown
 
 
+class IndexInUseError(StorageError):
+    """The index is just being written; asked again, it answers."""
+
+
 class GameLibrary:
     """The games of a PDN file, or of all PDN files in a folder.
 
@@ -147,7 +151,7 @@ class GameLibrary:
         """The number of games that a query finds so far, and at most ``most`` of them from index ``first`` (from 0) on.
 
         Raises:
-            StorageError: the index is damaged or gone, or just being written.
+            StorageError: the index is damaged or gone; ``IndexInUseError`` if it is just being written.
         """
         if self._index is None:
             return 0, []
@@ -170,7 +174,7 @@ class GameLibrary:
             key: key of the position, see ``engine.position_keys``.
 
         Raises:
-            StorageError: the index is damaged or gone, or just being written.
+            StorageError: the index is damaged or gone; ``IndexInUseError`` if it is just being written.
         """
         if self._index is None:
             return []
@@ -208,8 +212,8 @@ class GameLibrary:
             with contextlib.closing(sqlite3.connect(self._index or "", timeout=_BUSY_S)) as index:
                 yield index
         except sqlite3.DatabaseError as error:
-            if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
-                raise StorageError(None, f"the list of {self.path.name} is being written: try again") from None
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
+                raise IndexInUseError(None, f"the list of {self.path.name} is being written: try again") from None
             if self.done and self._index is not None:
                 self._index.unlink(missing_ok=True)  # opening the file again makes a new one
             raise StorageError(None, f"the list of {self.path.name} is broken ({error}): open the file again") from None

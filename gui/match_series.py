@@ -115,7 +115,7 @@ class MatchSeries:
             return
         if self._ended_at is None and self._helped:
             self._ended_at = now
-            controller.say("A person took part in this game: it does not count, and is played again")
+            controller.say("A person took part in this game: it does not count")
         elif self._ended_at is None and not self.over:
             self._ended_at = now
             game = controller.session.to_game()
@@ -131,7 +131,7 @@ class MatchSeries:
     def line(self) -> str:
         """The number of the current game and the score of both players, in one line."""
         points = sum(one.score for one in self.played)
-        number = min(len(self.played) + (self._ended_at is None), self.games)
+        number = min(len(self.played) + (self._ended_at is None or self._helped), self.games)
         score = f"{points_text(points)} : {points_text(len(self.played) - points)}"
         return f"game {number} of {self.games}, {score}, {self.players[0].name} – {self.players[1].name}"
 

@@ -242,7 +242,7 @@ class MenuScene(Scene):
         return {title: (given, text) for title, (given, text) in texts.items() if text != given}
 
     def _build(self) -> None:
-        index = None if self.menu is None else self.menu.get_index()
+        selected = self._selected()
         unit, window = self.style.unit, self.window
         head, foot = round(min(5.2 * unit, window.h * 0.14)), round(3.0 * unit)
         beside = self.board and window.w > 1.25 * window.h and window.w * 42 // 100 > 22 * unit
@@ -266,14 +266,27 @@ class MenuScene(Scene):
         self.fill()
         self.menu.enable_render()
         self._filling = False
-        selectable = self.menu.get_widgets()
-        if index is not None and index < len(selectable) and selectable[index].is_selectable:
-            self.menu.select_widget(selectable[index])
+        self._select(*selected)
         size = max(8 * 8, min(window.w - width - 2 * margin, window.h - 4 * unit) // 8 * 8)
         self.board_rect = (
             Rect(width + (window.w - width - size) // 2, (window.h - size) // 2, size, size) if beside else None
         )
         self._stale = True
+
+    def _selected(self) -> tuple[int, str]:
+        """Index and title of the selected widget; -1 if there is none."""
+        widget = None if self.menu is None else self.menu.get_selected_widget()
+        return (-1, "") if widget is None else (self.menu.get_index(), widget.get_title())
+
+    def _select(self, index: int, title: str) -> None:
+        """Selects the widget with this title, the nearest to its old place, or else the one in this place."""
+        widgets = [(place, widget) for place, widget in enumerate(self.menu.get_widgets()) if widget.is_selectable]
+        same = [(abs(place - index), place, widget) for place, widget in widgets if widget.get_title() == title]
+        there = [widget for place, widget in widgets if place == index]
+        if same:
+            self.menu.select_widget(min(same, key=lambda one: one[:2])[2])
+        elif there:
+            self.menu.select_widget(there[0])
 
     def handle(self, event: pygame.event.Event) -> None:
         self._events.append(event)  # handled in ``update``, in their order

@@ -4,7 +4,6 @@ import datetime
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
-from pathlib import Path
 from typing import NamedTuple
 
 from engine.board import Board, Move
@@ -389,13 +388,13 @@ class GameSession:
         self.load_pdn(read_text(path))
 
     def save_file(self, path: str | PathLike[str], add: bool = False) -> None:
-        """Writes the game as PDN; raises ``OSError`` on failure, and then the file is unchanged.
+        """Writes the game as PDN in UTF-8; raises ``StorageError`` on failure, and then the file is unchanged.
 
         Args:
             add: write it behind the games of the file, which must exist; otherwise it replaces them.
         """
-        before = Path(path).read_bytes().rstrip() if add else b""
-        atomic_write(path, (before and before + b"\n\n") + self.pdn().encode())
+        before = read_text(path).rstrip() if add else ""
+        atomic_write(path, ((before and before + "\n\n") + self.pdn()).encode())
 
     def _take(self, board: Board, nodes: list[PdnNode], texts: list[str], headers: dict[str, str]) -> None:
         self._lines = GameLines(nodes)

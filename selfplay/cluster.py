@@ -15,8 +15,6 @@ import platformdirs
 _OBJECT_STORE_BYTES = 128 * 1024**2  # it carries weights and games
 _ANSWER_S = 5.0  # seconds to wait for an answer of a cluster's head node
 _LONGEST_FOLDER = 40  # characters; Ray's socket paths are 62 longer, and the system allows 103
-
-
 _PLACE_S = 60.0  # seconds without a free CPU before the first warning
 _LOG = logging.getLogger(__name__)
 

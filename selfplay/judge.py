@@ -186,9 +186,10 @@ class Judge:
     def _drop_old_candidates(self) -> None:
         kept = {promotion.checkpoint for promotion in self.state.promotions} | {"000000"}
         others = sorted(path for path in self._folder.checkpoints.glob("[0-9]*") if path.name not in kept)
+        for left in self._folder.checkpoints.glob(".*.old"):  # by a kill
+            shutil.rmtree(left, ignore_errors=True)
         for path in others[: -self._config.loop.keep_checkpoints]:
-            path.rename(path.with_name(f".{path.name}.old"))  # so a kill leaves no half checkpoint
-        for doomed in self._folder.checkpoints.glob(".*.old"):  # a kill may have left some before
+            doomed = path.rename(path.with_name(f".{path.name}.old"))  # so a kill leaves no half checkpoint
             shutil.rmtree(doomed, ignore_errors=True)
 
 

@@ -173,9 +173,9 @@ class Pool(ABC):
         """
         self._start_missing()
         for actor in list(self._actors):
-            ready = self._is_ready(actor)
-            while actor.handle is not None and len(actor.requests) < (in_flight or (ready and bool(self._parts))):
-                part = self._parts.popleft() if ready and self._parts else None
+            plays = self._may_play(actor)
+            while actor.handle is not None and len(actor.requests) < (in_flight or (plays and bool(self._parts))):
+                part = self._parts.popleft() if plays and self._parts else None
                 try:
                     actor.requests.append(Request(self._asked(actor.handle, part), part))
                 except self.dead as error:
@@ -275,6 +275,10 @@ class Pool(ABC):
         return ""
 
     def _is_ready(self, actor: PoolActor) -> bool:
+        return actor.handle is not None
+
+    def _may_play(self, actor: PoolActor) -> bool:
+        """Whether an actor answers its requests before long, be it with an error."""
         return actor.handle is not None
 
     @abstractmethod

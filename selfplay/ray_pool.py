@@ -117,6 +117,10 @@ class RayPool(Pool):
                 return False
         return handle is not None and handle.machine is not None
 
+    def _may_play(self, actor: PoolActor) -> bool:
+        handle: _Handle | None = actor.handle
+        return handle is not None and self._cluster.is_done(handle.greeting)
+
     def _where(self, actor: PoolActor) -> str:
         return f" on {actor.handle.machine}" if self._is_ready(actor) else ""
 

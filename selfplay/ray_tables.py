@@ -82,7 +82,7 @@ class _Build:
         self.nodes: dict[str, _Node] = {}
         self._class: Any = cluster.ray.remote(max_restarts=0)(_RayBuilder)
         self._look_at = 0.0
-        self._patience = Patience("a node solves slices when all of its CPUs are; a training also takes them")
+        self.patience = Patience("a node solves slices when all of its CPUs are; a training also takes them")
         self._words = sum(layout_of(pair).words for pair in self.pairs)
 
     def done(self, pair: Material, data: bytes, solved: bool) -> Step:
@@ -134,9 +134,9 @@ class _Build:
         """Saves solved pairs and yields their steps; waits up to ``_WAIT_S`` seconds for the first one."""
         asked = {node.answer: name for name, node in self.nodes.items() if node.pair is not None}
         if not asked:
-            self._patience.wait(_WAIT_S)
+            self.patience.wait(_WAIT_S)
             return
-        self._patience.reset()
+        self.patience.reset()
         ray = self.cluster.ray
         for answer in ray.wait(list(asked), timeout=_WAIT_S)[0]:
             node = self.nodes[asked[answer]]
@@ -174,6 +174,7 @@ def build_over_cluster(folder: Path, pieces: int, address: str) -> Iterator[Step
     for pair in build.pairs:
         if not missing_files(folder, pair, False):
             yield build.done(pair, (folder / file_name(pair, "wdl")).read_bytes(), False)
+    build.patience.reset()
     while len(build.files) < len(build.pairs):
         build.look()
         build.hand_out()

@@ -94,7 +94,7 @@ class SharedEvaluator(NetworkEvaluator):
     Args:
         network: as for ``NetworkEvaluator``.
         backend, device: backend and device of the server, see ``make_evaluator``.
-        lane: number of the server among those with the same backend, device, game and code.
+        lane: number of the server among those with the same backend, device, game and installation.
         folder: folder of the socket; None: in the user's cache.
 
     Raises:
@@ -193,7 +193,7 @@ def shares_evaluator(choice: str, network: NetworkConfig, backend: str, device: 
 
 
 def _program() -> str:
-    """Eight hexadecimal digits for what must be the same in server and clients: the game, the code, own networks."""
+    """Eight hexadecimal digits for what must be the same in server and clients: game, installation, own modules."""
     parts = GAME, installed_version(), str(Path(__file__).resolve()), os.environ.get(MODULES_VARIABLE, "")
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:8]
 

@@ -17,7 +17,7 @@ from test_gui_scenes import frames, plan, press
 from windows import frames_until, opened_app
 
 from engine.fen import Color
-from engine.files import StorageError
+from engine.files import StorageError, read_text
 from engine.pdn import read_games
 from gui.annotator import Annotator
 from gui.app import App
@@ -148,14 +148,17 @@ def test_a_bare_name_is_saved_where_the_last_game_was(app: App, tmp_path: Path) 
 @pytest.mark.parametrize(("presses", "games"), [(["return"], 2), (["right", "return"], 1), (["escape"], 1)])
 def test_of_a_file_that_is_there_one_is_asked(app: App, tmp_path: Path, presses: list[str], games: int) -> None:
     path = tmp_path / "mine.pdn"
-    path.write_text('[Event "before"]\n\n1. 9-13 *\n')
+    path.write_bytes('[Event "Zoë"]\n\n1. 9-13 *\n'.encode("latin-1"))
     app.controller.make(app.controller.session.board.parse_pdn("11-15"))
     page = shown(app, SavePage(app))
     page._save("mine")
     assert "mine.pdn is there already" in page.question.text
     for name in presses:
         press(app, name)
-    found = [[str(node.move) for node in game.moves] for game in read_games(path.read_text())]
+    games_there = list(read_games(read_text(path)))
+    if presses != ["right", "return"]:
+        assert games_there[0].headers["Event"] == "Zoë"
+    found = [[str(node.move) for node in game.moves] for game in games_there]
     assert found == {"escape": [["9-13"]]}.get(presses[0], [["9-13"], ["11-15"]][-games:])
     assert (app.go.scene is page) == (presses == ["escape"])
 

@@ -367,13 +367,16 @@ def test_the_oracle_is_asked_within_its_reach_and_beside_the_window(
 
 
 def test_two_threads_wait_for_the_tables_that_are_opened(endgames: Callable[..., EndgameInfo]) -> None:
+    begun = threading.Event()
+
     def slowly() -> Tablebase:
-        time.sleep(0.2)
+        begun.set()
+        time.sleep(0.1)
         return open_tablebase(SHIPPED)
 
     info, board = endgames(slowly), Board("B:W22,K23:BK1")
     assert info.ask(board) is None
-    time.sleep(0.05)
+    assert begun.wait(20)
     assert info.value(board) is not None, "asked by the thread that thinks, while the other opens them"
     assert lookup(info, board).exact is not None
 

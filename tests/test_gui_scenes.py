@@ -239,8 +239,11 @@ def test_networks_are_looked_for_beside_the_window(app: App) -> None:
     frames(app)
     assert lookers == []
     app.go.show(lambda app: CheckpointPage(app, app.go.scene))
+    press(app, "up")
+    assert page_of(app).menu.get_selected_widget().get_title() == "Back"
     frames_until(app, lambda: page_of(app).found)
-    press(app, "down", "return")
+    assert page_of(app).menu.get_selected_widget().get_title() == "Back", "though the list has come before it"
+    press(app, "down", "down", "return")
     frames_until(app, lambda: page_of(app).found)
     assert lookers == ["player", "player"]
     titles = [widget.get_title() for widget in page_of(app).menu.get_widgets()]

@@ -195,9 +195,18 @@ def test_a_game_in_which_a_person_took_over_does_not_count(app: App, series: Mat
     controller.take_over()
     series.follow(controller, 0.0)
     controller.take_over()  # and gave it back
+    controller.session.resign(Color.WHITE)
+    series.follow(controller, 0.5)
+    assert "game 1 of 4" in series.line()
+    assert "does not count" in controller.notice
+    series.follow(controller, 0.5 + PAUSE_S)
+    controller.take_over()
+    series.follow(controller, 0.9)
+    controller.take_over()
     end(app, series, Color.WHITE, 1.0)
     assert not series.played
     assert (controller.session.headers["Round"], controller.humans) == ("1", set())
+    assert "game 1 of 4" in series.line()
     end(app, series, Color.WHITE, 10.0)
     assert len(series.played) == 1
 

@@ -17,6 +17,7 @@ from selfplay.open_match import OpenMatch
 from selfplay.openings import MatchError
 from selfplay.pool import Pool, PoolActor, Result
 from selfplay.pool_match import MatchPart, MatchPlayed, PoolMatch
+from selfplay.ray_pool import RayPool, _Handle
 from selfplay.training import Training
 from selfplay.weights import Weights
 from selfplay.worker import Played, Worker
@@ -144,7 +145,7 @@ class FakePool(Pool):
     def _places(self) -> Sequence[Hashable]:
         return range(self.number)
 
-    def _is_ready(self, actor: PoolActor) -> bool:
+    def _may_play(self, actor: PoolActor) -> bool:
         return actor.number not in self.waiting
 
     def _start(self, actor: PoolActor, seed: int) -> Any:
@@ -248,3 +249,22 @@ def test_a_run_that_takes_turns_goes_on_after_its_actor_has_died() -> None:
     training.collected, training._collect = 0, collect
     Training._collect_one(training, pool)  # type: ignore[arg-type]
     assert training.replay.next_number == 1
+
+
+def test_a_ray_actor_that_dies_while_it_starts_gets_games_and_so_fails() -> None:
+    class Gone(Exception):  # noqa: N818
+        pass
+
+    def get(_: object) -> str:
+        raise Gone
+
+    pool = RayPool.__new__(RayPool)
+    done = {"greeted", "dead"}
+    pool._cluster = SimpleNamespace(is_done=lambda greeting: greeting in done)  # type: ignore[assignment]
+    pool._ray = SimpleNamespace(get=get, exceptions=SimpleNamespace(RayError=Gone))
+    actor = PoolActor(0, None)
+    assert not pool._may_play(actor)
+    actor.handle = _Handle(None, "waiting")
+    assert not pool._may_play(actor)
+    actor.handle = _Handle(None, "dead")
+    assert (pool._is_ready(actor), pool._may_play(actor)) == (False, True)

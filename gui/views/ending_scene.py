@@ -49,11 +49,10 @@ class EndingScene(TableScene[EndingRecord]):
 
     def next(self) -> None:
         """Begins another position, as soon as one is found: with seven pieces that may take many seconds."""
+        self.begin(None)
         self._drawing = in_thread("endgames", self._draw)
         wait([self._drawing], _AT_ONCE_S)
         self._take_drawn()
-        if self._drawing is not None:
-            self.begin(None)
 
     def _take_drawn(self) -> None:
         drawing = self._drawing
@@ -62,12 +61,10 @@ class EndingScene(TableScene[EndingRecord]):
         self._drawing = None
         with self.guarded():
             ending = drawing.result()
-            if self.tables is None or ending is None:
-                self.begin(None)
-                return
-            self._asked = ending.fen
-            self._shortest = plies_of(self.tables, Board(ending.fen))
-            self.begin(EndingExercise(ending, self.tables))
+            if self.tables is not None and ending is not None:
+                self._asked = ending.fen
+                self._shortest = plies_of(self.tables, Board(ending.fen))
+                self.begin(EndingExercise(ending, self.tables))
 
     def update(self, now: float) -> None:
         self._take_drawn()
@@ -125,7 +122,11 @@ class EndingScene(TableScene[EndingRecord]):
         return "\n".join(filter(None, (self.results.summary, fault)))
 
     def more_buttons(self) -> tuple[Button, ...]:
-        return Button("choice", label=self._choices[0].capitalize()), Button(Action.NEXT_PAGE, label="Next")
+        free = self._drawing is None
+        return (
+            Button("choice", label=self._choices[0].capitalize(), enabled=free),
+            Button(Action.NEXT_PAGE, label="Next", enabled=free),
+        )
 
     def press(self, name: str) -> None:
         if name in ("choice", Action.NEXT_PAGE):

@@ -27,6 +27,7 @@ class MatchPage(MenuScene):
     def __init__(self, app: "App") -> None:
         super().__init__(app)
         self._games, self._openings = 10, "ballots"
+        self._file_name = f"{time.strftime('%Y-%m-%d_%H-%M')} match.pdn"
         self._shown = 0  # games played when the table was filled
         self._told = ""  # latest message of the board that is shown here, too
 
@@ -54,8 +55,7 @@ class MatchPage(MenuScene):
         else:
             self._settings()
         if series is not None and series.played:
-            stem = f"{time.strftime('%Y-%m-%d_%H-%M')} match.pdn"
-            default = last_folder(app) / stem
+            default = last_folder(app) / self._file_name
             self.text_input("Save as PDN", str(default), 500, "Enter saves all games of the match", onreturn=self._save)
             for row in series.rows()[-_MOST_ROWS:]:
                 self.menu.add.label(row)

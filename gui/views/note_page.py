@@ -34,6 +34,8 @@ class NotePage(MenuScene):
         self._before = self._text.get_value()
         self.menu.select_widget(self._text)
         self.button("Keep", self._keep, "It is saved with the game")
+        if title != "Comment":
+            self.button("Remove the comment", self._remove_comment, "And keep the judgement")
         if session.others():
             others = f"Instead: {', '.join(session.others())} ({keys_of(Action.VARIATION)} on the board)"
             self.button("To the next variation", self._turn, others)
@@ -45,6 +47,10 @@ class NotePage(MenuScene):
         text = self._text.get_value()
         comment = None if text == self._before else text
         if self.attempt(lambda: self.app.controller.session.annotate(self._glyph, comment)):
+            self.leave()
+
+    def _remove_comment(self) -> None:
+        if self.attempt(lambda: self.app.controller.session.annotate(self._glyph, "")):
             self.leave()
 
     def _turn(self) -> None:

@@ -9,7 +9,7 @@ from engine.board import Move
 from engine.errors import DraughtsError
 from engine.fen import Color
 
-from ..game_library import Played
+from ..game_library import IndexInUseError, Played
 from ..game_shelf import Collection
 from ..help import Action
 from ..opening_tree import OpeningTree, TreeRow, gathered
@@ -128,6 +128,8 @@ class OpeningScene(EntryScene):
                 for library in libraries:
                     library.check()
                 self._fault = ""
+            except IndexInUseError:
+                return  # in the next frame
             except (DraughtsError, OSError) as error:
                 self._fault = str(error)
         self._looked_up = asked

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..menus import MenuScene
 from ..threads import in_thread
@@ -44,7 +44,13 @@ class ReadingPage(MenuScene, Generic[Found]):
             if self._foot[0] == _READING:
                 self.say("")
             self.attempt(self._receive)
+            chosen = len(self._selectable()) > 1  # not the only button that there was
             self.place()
+            if not chosen:
+                self.menu.select_widget(self._selectable()[0])
 
     def _receive(self) -> None:
         self.found = None if self._reading is None else self._reading.result()
+
+    def _selectable(self) -> list[Any]:
+        return [widget for widget in self.menu.get_widgets() if widget.is_selectable]

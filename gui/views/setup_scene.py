@@ -122,6 +122,7 @@ class SetupScene(BoardScene):
         elif action is Action.ENTER:
             self._keyboard = True
             self.setup.click(self.setup.cursor)
+            self.setup.release()
         elif action is Action.COPY_FEN:
             self._attempt(self._copy)
         elif action is Action.PASTE:
