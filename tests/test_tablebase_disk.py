@@ -240,7 +240,11 @@ def no_words(folder: Path) -> None:
     (folder / WORDS_FILE).unlink()
 
 
-@pytest.mark.parametrize("spoil", [spoil_record, other_record, no_words])
+def cut_words(folder: Path) -> None:
+    os.truncate(folder / WORDS_FILE, PAGE)
+
+
+@pytest.mark.parametrize("spoil", [spoil_record, other_record, no_words, cut_words])
 def test_what_cannot_be_gone_on_with_is_begun_anew(
     tmp_path: Path, little_memory: None, spoil: Callable[[Path], None]
 ) -> None:

@@ -131,14 +131,20 @@ class Dense:
         self.pieces = pieces
         self.slices = no_slices()
         self._starts: dict[Material, int] = {}
-        total = second_side = 0
+        total = 0
         for material in materials_between(MIN_PIECES, pieces):
             self._starts[material] = total
             total += _reserved_words(material)
-            second_side = max(second_side, _reserved_words(material) if material.symmetric else 0)
-        self._arena = Arena((total + second_side) * self.row.itemsize, file)
+        self._arena = Arena(self.size(pieces), file)
         rows = self._arena.bytes.view(self.row.base).reshape(-1, *self.row.shape)
         self._rows, self._second_side = rows[:total], rows[total:]
+
+    @classmethod
+    def size(cls, pieces: int) -> int:
+        """Bytes of the array: rows of all slices of 2 to ``pieces`` pieces, and a symmetric pair's second side."""
+        slices = materials_between(MIN_PIECES, pieces)
+        second_side = max(_reserved_words(material) for material in slices if material.symmetric)
+        return (sum(map(_reserved_words, slices)) + second_side) * cls.row.itemsize
 
     def __contains__(self, material: object) -> bool:
         return isinstance(material, Material) and bool(self.slices["start"][material.code] >= 0)

@@ -62,7 +62,7 @@ class OnDisk(Dense):
     def __init__(self, pieces: int, folder: Path) -> None:
         self._file, self._record_file = (folder / name for name in self.files)
         self._held = _hold(self._file)
-        self._record = _left(self._file, self._record_file, pieces) or self._anew(pieces)
+        self._record = self._left(pieces, folder) or self._anew(pieces)
         super().__init__(pieces, self._file)
         for name in self._record.slices:
             self._add(parse_name(name))
@@ -73,10 +73,21 @@ class OnDisk(Dense):
         return _Record(pieces=pieces, layout=_digest(pieces))
 
     @classmethod
+    def _left(cls, pieces: int, folder: Path) -> _Record | None:
+        """The record of an earlier build of the same tables, if it goes with its file of rows."""
+        file, record_file = (folder / name for name in cls.files)
+        try:
+            record = _Record.model_validate_json(record_file.read_bytes())
+            fits = (record.pieces, record.layout) == (pieces, _digest(pieces))
+            # What was cut off would be read as zeros, which are draws
+            return record if fits and file.stat().st_size == cls.size(pieces) else None
+        except (FileNotFoundError, ValidationError):
+            return None
+
+    @classmethod
     def has_begun(cls, pieces: int, folder: Path) -> bool:
         """Whether a folder holds the work of a build of the same tables."""
-        file, record_file = (folder / name for name in cls.files)
-        left = _left(file, record_file, pieces)
+        left = cls._left(pieces, folder)
         return left is not None and bool(left.slices or left.waves)
 
     @classmethod
@@ -90,7 +101,7 @@ class OnDisk(Dense):
         """Removes what a killed build of at most ``pieces`` pieces has left in a folder that has them all now; does
         nothing if another build is at work there."""
         file, record_file = (folder / name for name in cls.files)
-        if any(_left(file, record_file, number) for number in range(MIN_PIECES, pieces + 1)):
+        if any(cls._left(number, folder) for number in range(MIN_PIECES, pieces + 1)):
             with suppress(ValueError), _hold(file):
                 record_file.unlink(missing_ok=True)
                 file.unlink(missing_ok=True)
@@ -186,16 +197,6 @@ def _hold(path: Path) -> BinaryIO:
         raise
     except OSError:
         raise ValueError(f"another build is running in {path.parent}: wait for it, or choose another folder") from None
-
-
-def _left(file: Path, record_file: Path, pieces: int) -> _Record | None:
-    """The record of an earlier build of the same tables, if it goes with its file of rows."""
-    try:
-        record = _Record.model_validate_json(record_file.read_bytes())
-        fits = (record.pieces, record.layout) == (pieces, _digest(pieces)) and file.stat().st_size > 0
-        return record if fits else None
-    except (FileNotFoundError, ValidationError):
-        return None
 
 
 def _digest(pieces: int) -> str:
