@@ -1,6 +1,7 @@
 """Builds on disk: the same bytes, also after a kill; and the memory that a build needs at a time."""
 
 import contextlib
+import json
 import os
 import random
 import shutil
@@ -38,9 +39,9 @@ def little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"engine.tablebase.{module}.room_for", lambda task: rooms(task)[-1])
 
 
-def leave(folder: Path, pieces: int, pairs: list[Material]) -> set[Material]:
-    """Leaves in a folder what a build leaves that is killed after these pairs; returns the slices."""
-    tables = DiskTables(pieces, folder)
+def leave(folder: Path, pieces: int, pairs: list[Material], only: list[Material] | None = None) -> set[Material]:
+    """Leaves in a folder what a build (of some) leaves that is killed after these pairs; returns the slices."""
+    tables = DiskTables(pieces, folder, only)
     with Workers(1) as workers:
         for pair in pairs:
             tables.solve(pair, workers)
@@ -388,6 +389,43 @@ def test_a_full_disk_does_not_stop_what_fits_into_memory(left: Path, monkeypatch
 def test_a_build_of_some_slices_leaves_the_work_of_another(left: Path) -> None:
     list(Builder(left, 4, only=[parse_name("1100").pair], threads=1).run())
     assert {WORDS_FILE, RECORD_FILE, "1100.wdl"} <= set(os.listdir(left))
+
+
+@pytest.mark.parametrize(("pieces", "only"), [(3, None), (4, ["1100"]), (4, ["2200", "0022"])])
+def test_a_build_of_other_tables_does_not_overwrite_what_a_killed_one_left(
+    left: Path, little_memory: None, pieces: int, only: list[str] | None
+) -> None:
+    before = contents(left)
+    pairs = None if only is None else [parse_name(name).pair for name in only]
+    with pytest.raises(ValueError, match=r"^a build of 4 pieces was begun in .* or remove build.words and build.json"):
+        Builder(left, pieces, only=pairs)
+    assert contents(left) == before
+    list(Builder(left, 4, threads=1).run())
+    assert contents(left) == shipped(4)
+
+
+@pytest.mark.parametrize("only", [["2200"], ["2200", "1100"], None])
+def test_a_killed_build_of_some_slices_goes_on_in_one_that_makes_them_too(
+    tmp_path: Path, little_memory: None, only: list[str] | None
+) -> None:
+    pairs = None if only is None else [parse_name(name) for name in only]
+    leave(tmp_path, 4, [parse_name("1100")], [parse_name("2200")])
+    with pytest.raises(ValueError, match=r"^a build of 2200 was begun in "):
+        Builder(tmp_path, 4, only=[parse_name("0022").pair])
+    builder = Builder(tmp_path, 4, only=pairs, threads=1)
+    assert builder._tables.filled() == {parse_name("1100")}
+    list(builder.run())
+    assert {WORDS_FILE, RECORD_FILE}.isdisjoint(os.listdir(tmp_path))
+
+
+def test_a_record_of_an_earlier_version_is_gone_on_with(left: Path, little_memory: None) -> None:
+    record = json.loads((left / RECORD_FILE).read_text())
+    del record["only"]
+    (left / RECORD_FILE).write_text(json.dumps(record))
+    builder = Builder(left, 4, threads=1)
+    assert {material.name for material in builder._tables.filled()} == set(record["slices"])
+    list(builder.run())
+    assert contents(left) == shipped(4)
 
 
 def test_a_build_that_is_complete_leaves_one_at_work_alone(left: Path) -> None:

@@ -18,41 +18,38 @@ from .solver import Values, Workers
 from .wdl_codec import encode_slice, num_blocks
 
 
-def _arrays(folder: Path, pieces: int, task: Task, go_on: bool) -> tuple[DenseTables, DenseDistances | None]:
+def _arrays(
+    folder: Path, pieces: int, task: Task, only: Collection[Material] | None
+) -> tuple[DenseTables, DenseDistances | None]:
     """Empty tables in memory or, where that does not suffice, in files of the folder.
 
+    What a killed build of the same tables has left in such files is gone on with, even if memory suffices.
+
     Args:
-        go_on: whether to go on with what a killed build has left in such files, even if memory suffices.
+        only: pairs that the build is asked for; None: all.
 
     Raises:
-        ValueError: memory and disk do not suffice.
+        ValueError: memory and disk do not suffice, or the files are those of a build of other tables.
     """
-    room = _room_for(folder, pieces, task, go_on)
-    tables = DiskTables(pieces, folder) if room.values_on_disk else DenseTables(pieces)
+    room = _room_for(folder, pieces, task, only)
+    tables = DiskTables(pieces, folder, only) if room.values_on_disk else DenseTables(pieces)
     distances = None
-    if task.distances:
-        distances = DiskDistances(pieces, folder) if room.distances_on_disk else DenseDistances(pieces)
-    kept = _on_disk(tables, distances)
     try:
-        check_disk(folder, task, room, sum(array.disk_bytes() for array in kept))
+        if task.distances:
+            distances = DiskDistances(pieces, folder, only) if room.distances_on_disk else DenseDistances(pieces)
+        check_disk(folder, task, room, sum(array.disk_bytes() for array in _on_disk(tables, distances)))
     except ValueError:
-        for array in kept:
-            if array.filled():  # keeps the work of a build that was killed
-                array.close()
-            else:
-                array.remove()
+        for array in _on_disk(tables, distances):
+            array.give_up()
         raise
     return tables, distances
 
 
-def _room_for(folder: Path, pieces: int, task: Task, go_on: bool) -> Room:
+def _room_for(folder: Path, pieces: int, task: Task, only: Collection[Material] | None) -> Room:
     room = room_for(task)
-    if go_on:
-        begun = Room(*(on or kind.has_begun(pieces, folder) for on, kind in zip(room, _DISK_KINDS, strict=True)))
-        taken = sum(kind.left_bytes(folder) for kind in _DISK_KINDS)
-        if disk_suffices(folder, task, begun, taken):
-            return begun
-    return room
+    begun = Room(*(on or kind.has_begun(pieces, folder, only) for on, kind in zip(room, _DISK_KINDS, strict=True)))
+    taken = sum(kind.left_bytes(folder) for kind in _DISK_KINDS)
+    return begun if disk_suffices(folder, task, begun, taken) else room
 
 
 def _on_disk(*arrays: object) -> list[OnDisk]:
@@ -100,7 +97,8 @@ class Builder:
         report: called with the pair being solved and the fraction of it, 0 to 1, that is solved.
 
     Raises:
-        ValueError: ``pieces`` is out of range, or there is not enough memory and disk.
+        ValueError: ``pieces`` is out of range, there is not enough memory and disk, or a build of other tables was
+            killed in the folder and has left its work.
         StorageError: the folder cannot be made.
     """
 
@@ -119,7 +117,7 @@ class Builder:
         self._pairs = pairs_up_to(pieces) if only is None else to_fill(pairs_up_to(pieces), only, ())
         self._only = only
         task = Task(tuple(self._pairs), pieces if distance else 0)
-        self._tables, self._distances = _arrays(folder, pieces, task, go_on=only is None)
+        self._tables, self._distances = _arrays(folder, pieces, task, only)
         self._tables.report = report
         self.folder, self.pieces = folder, pieces
         self._threads = threads

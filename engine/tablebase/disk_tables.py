@@ -2,18 +2,19 @@
 
 import os
 import time
+from collections.abc import Collection
 from contextlib import suppress
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..files import StorageError, atomic_write, open_locked
 from .dense import Dense, DenseDistances, DenseTables
 from .layout import layout_of
-from .material import MIN_PIECES, Material, materials_between, parse_name, slices_of
+from .material import MAX_PIECES, MIN_PIECES, Material, materials_between, parse_name, slices_of
 from .solver import Problem
 
 WORDS_FILE, RECORD_FILE = "build.words", "build.json"
@@ -30,16 +31,26 @@ class _Record(BaseModel):
         slices: names of the slices that are filled in.
         begun: name of the pair being solved.
         waves: number of waves of that pair that are solved.
+        only: names of the pairs that the build was asked for; None: all.
     """
 
     model_config = ConfigDict(extra="forbid")
 
     schema_version: Literal[1] = 1
-    pieces: int
+    pieces: int = Field(ge=MIN_PIECES, le=MAX_PIECES)
     layout: str
     slices: list[str] = []
     begun: str | None = None
     waves: int = 0
+    only: list[str] | None = None
+
+    @property
+    def has_work(self) -> bool:
+        return bool(self.slices or self.waves)
+
+    def is_part_of(self, pieces: int, only: list[str] | None) -> bool:
+        """Whether a build of 2 to ``pieces`` pieces makes all that this one was asked for, in the same rows."""
+        return self.pieces == pieces and (only is None or (self.only is not None and {*self.only} <= {*only}))
 
 
 class OnDisk(Dense):
@@ -48,47 +59,61 @@ class OnDisk(Dense):
     Args:
         pieces: largest number of pieces.
         folder: folder of ``files``, which may exist from a build that was killed.
+        only: pairs that the build is asked for; None: all.
 
     Attributes:
         files: names of the file of rows and of its record.
 
     Raises:
-        ValueError: another build is running in the folder.
+        ValueError: another build is running in the folder, or one that makes other tables was killed there.
         StorageError: the folder cannot be written to.
     """
 
     files: ClassVar[tuple[str, str]]
 
-    def __init__(self, pieces: int, folder: Path) -> None:
+    def __init__(self, pieces: int, folder: Path, only: Collection[Material] | None = None) -> None:
         self._file, self._record_file = (folder / name for name in self.files)
         self._held = _hold(self._file)
-        self._record = self._left(pieces, folder) or self._anew(pieces)
+        try:
+            self._record = self._taken_over(pieces, folder, _names(only))
+        except ValueError:
+            self.close()
+            raise
         super().__init__(pieces, self._file)
         for name in self._record.slices:
             self._add(parse_name(name))
 
-    def _anew(self, pieces: int) -> _Record:
+    def _taken_over(self, pieces: int, folder: Path, only: list[str] | None) -> _Record:
+        """The record of the build that was killed, or a new one with an empty file."""
+        left = self._left(folder)
+        if left is not None and left.is_part_of(pieces, only):
+            return left.model_copy(update={"only": only})
+        if left is not None and left.has_work:
+            what = f"{left.pieces} pieces" if left.only is None else ", ".join(left.only)
+            raise ValueError(
+                f"a build of {what} was begun in {folder}: finish it first, or remove {' and '.join(self.files)} there"
+            )
         self._record_file.unlink(missing_ok=True)
         os.truncate(self._file, 0)
-        return _Record(pieces=pieces, layout=_digest(pieces))
+        return _Record(pieces=pieces, layout=_digest(pieces), only=only)
 
     @classmethod
-    def _left(cls, pieces: int, folder: Path) -> _Record | None:
-        """The record of an earlier build of the same tables, if it goes with its file of rows."""
+    def _left(cls, folder: Path) -> _Record | None:
+        """The record of an earlier build, if it goes with its file of rows."""
         file, record_file = (folder / name for name in cls.files)
         try:
             record = _Record.model_validate_json(record_file.read_bytes())
-            fits = (record.pieces, record.layout) == (pieces, _digest(pieces))
+            fits = record.layout == _digest(record.pieces)
             # What was cut off would be read as zeros, which are draws
-            return record if fits and file.stat().st_size == cls.size(pieces) else None
+            return record if fits and file.stat().st_size == cls.size(record.pieces) else None
         except (FileNotFoundError, ValidationError):
             return None
 
     @classmethod
-    def has_begun(cls, pieces: int, folder: Path) -> bool:
-        """Whether a folder holds the work of a build of the same tables."""
-        left = cls._left(pieces, folder)
-        return left is not None and bool(left.slices or left.waves)
+    def has_begun(cls, pieces: int, folder: Path, only: Collection[Material] | None = None) -> bool:
+        """Whether a folder holds the work of a build of the same tables, or of some of them."""
+        left = cls._left(folder)
+        return left is not None and left.has_work and left.is_part_of(pieces, _names(only))
 
     @classmethod
     def left_bytes(cls, folder: Path) -> int:
@@ -101,7 +126,8 @@ class OnDisk(Dense):
         """Removes what a killed build of at most ``pieces`` pieces has left in a folder that has them all now; does
         nothing if another build is at work there."""
         file, record_file = (folder / name for name in cls.files)
-        if any(cls._left(number, folder) for number in range(MIN_PIECES, pieces + 1)):
+        left = cls._left(folder)
+        if left is not None and left.pieces <= pieces:
             with suppress(ValueError), _hold(file):
                 record_file.unlink(missing_ok=True)
                 file.unlink(missing_ok=True)
@@ -132,6 +158,13 @@ class OnDisk(Dense):
         """Releases the lock, so that another build can use the files."""
         self._held.close()
 
+    def give_up(self) -> None:
+        """Leaves the files to another build; removes them if there is no work in them."""
+        if self._record.has_work:
+            self.close()
+        else:
+            self.remove()
+
     def remove(self) -> None:
         """Removes the files after a complete build."""
         for path in (self._record_file, self._file):
@@ -148,8 +181,8 @@ class DiskTables(OnDisk, DenseTables):
 
     files = (WORDS_FILE, RECORD_FILE)
 
-    def __init__(self, pieces: int, folder: Path) -> None:
-        super().__init__(pieces, folder)
+    def __init__(self, pieces: int, folder: Path, only: Collection[Material] | None = None) -> None:
+        super().__init__(pieces, folder, only)
         self._save_at = 0.0
 
     def _begin(self, pair: Material) -> tuple[Problem, int]:
@@ -197,6 +230,10 @@ def _hold(path: Path) -> BinaryIO:
         raise
     except OSError:
         raise ValueError(f"another build is running in {path.parent}: wait for it, or choose another folder") from None
+
+
+def _names(pairs: Collection[Material] | None) -> list[str] | None:
+    return None if pairs is None else sorted(pair.name for pair in pairs)
 
 
 def _digest(pieces: int) -> str:
