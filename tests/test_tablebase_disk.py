@@ -21,12 +21,14 @@ from tablebase_disk import REPOSITORY, contents, shipped
 from engine.tablebase import disk_tables, solver
 from engine.tablebase.arena import PAGE, Arena
 from engine.tablebase.build import Builder
-from engine.tablebase.disk_tables import RECORD_FILE, WORDS_FILE, DiskTables
+from engine.tablebase.dense import DenseDistances, DenseTables
+from engine.tablebase.disk_tables import RECORD_FILE, WORDS_FILE, DiskTables, OnDisk
 from engine.tablebase.folder import SHIPPED
 from engine.tablebase.layout import layout_of
 from engine.tablebase.material import Material, pairs_up_to, parse_name, slices_of
 from engine.tablebase.parts import parts_of, waves_of
 from engine.tablebase.plan import Room, Task, needed_bytes, needs, room_for, rooms, successors, to_fill
+from engine.tablebase.slice_file import write_slice
 from engine.tablebase.solver import Over, Problem, Workers
 from engine.tablebase.verify import Verifier
 
@@ -196,6 +198,76 @@ def test_a_pair_goes_on_with_the_waves_that_were_solved(
     once = [part for wave in waves[: last - 1] for part in wave]
     assert not {part for part in once if solved.count(part) != 1}
     assert set(solved) == set(range(parts_of(layout_of(pair)).total))
+
+
+@pytest.mark.parametrize("name", ["2101", "0022"])
+def test_a_pair_goes_on_though_distances_are_asked_for_now(
+    tmp_path: Path, little_memory: None, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Earlier pairs are read again for their distances; a symmetric one takes the second side of another."""
+    monkeypatch.setattr(solver, "WHOLE_WORDS", 0)
+    monkeypatch.setattr(disk_tables, "_SAVE_S", 0)
+    pair, begin = parse_name(name), DiskTables._begin
+    began: dict[str, int] = {}
+
+    def kill(at: Material, part: float) -> None:
+        if at == pair and part > 0.3:
+            raise KilledError
+
+    def note(tables: DiskTables, at: Material) -> tuple[Problem, int]:
+        problem, solved = begin(tables, at)
+        began[at.name] = solved
+        return problem, solved
+
+    builder = Builder(tmp_path, 4, threads=1)
+    builder._tables.report = kill
+    with pytest.raises(KilledError):
+        list(builder.run())
+    builder._tables.give_up()  # type: ignore[attr-defined]
+    monkeypatch.setattr(DiskTables, "_begin", note)
+    list(Builder(tmp_path, 4, distance=True, threads=1).run())
+    assert (began[name] > 1) == (not pair.symmetric)
+    assert contents(tmp_path) == shipped(4, "wdl", "distance")
+
+
+@pytest.mark.parametrize("name", ["2101", "0022"])
+@pytest.mark.parametrize("kind", ["wdl", "distance", "dating", None])
+def test_a_pair_that_lacks_only_its_file_is_not_solved_again(
+    tmp_path: Path, little_memory: None, monkeypatch: pytest.MonkeyPatch, name: str, kind: str | None
+) -> None:
+    """Killed while a file is written (no distances if None), or between values and distances."""
+    solved: list[tuple[type, str]] = []
+
+    def kill(_: Path, pair: Material, written: str, *rest: object) -> None:
+        if (pair.name, written) == (name, kind or "wdl"):
+            raise KilledError
+        write_slice(_, pair, written, *rest)  # type: ignore[arg-type]
+
+    def noted(of: type[DenseTables | DenseDistances]) -> Callable[..., object]:
+        solve = of.solve
+
+        def note(self: object, pair: Material, *rest: object) -> object:
+            solved.append((of, pair.name))
+            if kind == "dating" and of == DenseDistances and solved.count((of, name)) == 1 and pair.name == name:
+                raise KilledError
+            return solve(self, pair, *rest)  # type: ignore[arg-type]
+
+        return note
+
+    for of in (DenseTables, DenseDistances):
+        monkeypatch.setattr(of, "solve", noted(of))
+    with monkeypatch.context() as patch:
+        patch.setattr("engine.tablebase.build.write_slice", kill)
+        builder = Builder(tmp_path, 4, distance=kind is not None, threads=1)
+        with pytest.raises(KilledError):
+            list(builder.run())
+    for array in (builder._tables, builder._distances):
+        if isinstance(array, OnDisk):
+            array.give_up()
+    list(Builder(tmp_path, 4, distance=kind is not None, threads=1).run())
+    assert solved.count((DenseTables, name)) == 1
+    assert solved.count((DenseDistances, name)) == {None: 0, "dating": 2}.get(kind, 1)
+    assert contents(tmp_path) == shipped(4, *(("wdl",) if kind is None else ("wdl", "distance")))
 
 
 BUILD = """

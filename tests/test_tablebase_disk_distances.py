@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from tablebase_disk import REPOSITORY, contents, shipped
 
+from engine.tablebase import disk_tables, solver
 from engine.tablebase.build import Builder
 from engine.tablebase.dense import DenseDistances, DenseTables
 from engine.tablebase.disk_tables import HALVES_FILE, WORDS_FILE, DiskDistances, DiskTables
@@ -60,6 +61,17 @@ def test_builds_are_the_same_wherever_they_work(tmp_path: Path, memory_for: Call
     for _ in Builder(tmp_path, 4, distance=True, threads=2).run():
         found |= {HALVES_FILE, WORDS_FILE} & set(contents(tmp_path))
     assert (WORDS_FILE in found, HALVES_FILE in found) == room
+    assert contents(tmp_path) == shipped(4, "wdl", "distance")
+
+
+def test_distances_know_both_sides_of_a_symmetric_pair_that_was_solved_on_disk(
+    tmp_path: Path, memory_for: Callable[[Room], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Solved in waves, it keeps the values with the first side to move alone."""
+    monkeypatch.setattr(solver, "WHOLE_WORDS", 0)
+    monkeypatch.setattr(disk_tables, "_SAVE_S", 0)
+    memory_for(ALL_ON_DISK)
+    list(Builder(tmp_path, 4, distance=True, threads=1).run())
     assert contents(tmp_path) == shipped(4, "wdl", "distance")
 
 

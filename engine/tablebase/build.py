@@ -166,25 +166,28 @@ class Builder:
         self._tables.drop(*self._tables.filled() & {material for pair in pairs for material in slices_of(pair)})
 
     def _build(self, pair: Material, lacking: list[Kind], workers: Workers) -> None:
-        values, halves = self._fill(pair, "distance" in lacking, workers)
+        values, halves = self._fill(pair, workers)
         self._write(pair, values, halves, lacking, workers)
 
-    def _fill(self, pair: Material, anew: bool, workers: Workers) -> tuple[Values, Halves | None]:
+    def _fill(self, pair: Material, workers: Workers) -> tuple[Values, Halves | None]:
         """Fills in a pair and all that it needs; returns its values and half distances.
 
-        Args:
-            anew: whether to compute its half distances though they are there: of a symmetric pair only one side is.
+        Those of a symmetric pair with the second side to move may be another pair's: files do not hold them.
         """
         tables, distances = self._tables, self._distances
-        for before in sorted({material.pair for material in needs([pair]) if not self._has(material)}, key=sum):
-            if not all(map(self._has, slices_of(before))):
-                self._fill(before, False, workers)
-        values, _ = tables.fill_from(self.folder, pair, workers)
+        solved = all(material in tables for material in slices_of(pair))
+        dated = distances is None or all(material in distances for material in slices_of(pair))
+        if not (solved and dated):  # else only a file is lacking: the build was killed while it was written
+            for before in sorted({material.pair for material in needs([pair]) if not self._has(material)}, key=sum):
+                if not all(map(self._has, slices_of(before))):
+                    self._fill(before, workers)
+        if not solved:
+            tables.fill_from(self.folder, pair, workers)
         if distances is None:
-            return values, None
-        if not anew and all(material in distances for material in slices_of(pair)):
-            return values, distances.pair_rows(pair)
-        return values, distances.solve(pair, tables, values, workers)
+            return tables.pair_rows(pair), None
+        if not dated:
+            distances.solve(pair, tables, tables.values_of(pair, workers), workers)
+        return tables.pair_rows(pair), distances.pair_rows(pair)
 
     def _has(self, material: Material) -> bool:
         return material in self._tables and (self._distances is None or material in self._distances)

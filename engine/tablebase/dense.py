@@ -272,6 +272,14 @@ class DenseTables(Dense):
         with SliceFile(path, checked=True) as file:
             return self.restore(file, workers), False
 
+    def values_of(self, pair: Material, workers: Workers) -> Values:
+        """The values of a pair that is filled in, see ``pair_rows``; the slices that it needs must be filled in."""
+        problem = self._problem(pair)
+        if pair.symmetric:  # the second side may be another pair's, and on disk parts of it are released
+            self._clear(problem.values[1])
+            restore_second(problem, workers)
+        return problem.values
+
     def lookup(self, positions: np.ndarray) -> np.ndarray:
         """Values int8 [N] (1 win, 0 draw, -1 loss, for the side to move) of positions uint32 [N, 3 or more].
 

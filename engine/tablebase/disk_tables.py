@@ -15,11 +15,11 @@ from ..files import StorageError, atomic_write, open_locked
 from .dense import Dense, DenseDistances, DenseTables
 from .layout import layout_of
 from .material import MAX_PIECES, MIN_PIECES, Material, materials_between, parse_name, slices_of
-from .solver import Problem
+from .solver import Problem, Values, Workers
 
 WORDS_FILE, RECORD_FILE = "build.words", "build.json"
 HALVES_FILE, HALVES_RECORD_FILE = "build.halves", "build_halves.json"
-_SAVE_S = 60.0  # seconds between two saves of values: most work on a pair that is lost if the build is killed
+_SAVE_S = 60.0  # seconds from one save of a pair's values to the next, which is after a whole wave: work lost by a kill
 
 
 class _Record(BaseModel):
@@ -140,7 +140,10 @@ class OnDisk(Dense):
         for material in slices_of(pair):
             self._arena.save(*self._place(self.slice_rows(material)))
         super()._enter(pair)
-        self._note(None, 0)
+        if self._record.begun == pair.name:
+            self._note(None, 0)
+        else:
+            self._write()
 
     def _note(self, pair: Material | None, waves: int) -> None:
         self._record.begun, self._record.waves = pair.name if pair else None, waves
@@ -189,8 +192,9 @@ class DiskTables(OnDisk, DenseTables):
         self._save_at = time.monotonic() + _SAVE_S
         self._vacate(*slices_of(pair))
         if self._record.begun != pair.name:
+            problem = self._empty(pair)
             self._note(pair, 0)
-            return self._empty(pair), 0
+            return problem, 0
         problem, solved = self._problem(pair), self._record.waves
         for part in chain(*problem.waves()[solved:]):  # some of them may have been partly solved
             for side in problem.values:
@@ -211,9 +215,21 @@ class DiskTables(OnDisk, DenseTables):
         self._save_at = time.monotonic() + _SAVE_S
 
     def _empty(self, pair: Material) -> Problem:
-        if pair.symmetric and self._record.begun != pair.name:  # symmetric pairs share the array for the second side
-            self._note(None, 0)
+        self._spoil(pair)
         return super()._empty(pair)
+
+    def values_of(self, pair: Material, workers: Workers) -> Values:
+        self._spoil(pair)
+        return super().values_of(pair, workers)
+
+    def _spoil(self, pair: Material) -> None:
+        """Notes that the waves of the pair that was being solved are lost, if rows of it are about to change.
+
+        Symmetric pairs share the array for the second side.
+        """
+        begun = self._record.begun
+        if begun == pair.name or (begun and pair.symmetric and parse_name(begun).symmetric):
+            self._note(None, 0)
 
 
 class DiskDistances(OnDisk, DenseDistances):
