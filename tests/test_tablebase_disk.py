@@ -127,6 +127,44 @@ def test_nothing_is_filled_in_for_nothing() -> None:
     assert to_fill(PAIRS, [PAIRS[-1]], everything) == [PAIRS[-1]]
 
 
+# Memory
+
+
+def open_bytes(pair: Material) -> tuple[int, int]:
+    """Bytes that are open at the same time while a pair is solved, and the bytes of the rows of one side."""
+    seen = []
+
+    class Noted(solver.Open):
+        def __init__(self, values: np.ndarray, first: int) -> None:
+            super().__init__(values, first)
+            seen.append(self.todo.nbytes + self.mark().nbytes)
+
+    with pytest.MonkeyPatch.context() as patch, Workers(1) as workers:
+        patch.setattr(solver, "Open", Noted)
+        tables = DenseTables(pair.pieces)
+        for before in PAIRS[: PAIRS.index(pair)]:
+            tables.solve(before, workers)
+        seen.clear()
+        first, _ = tables.solve(pair, workers)
+    return sum(seen), first.nbytes
+
+
+@pytest.mark.parametrize("name", ["0011", "2100"])
+def test_all_that_is_open_in_a_pair_is_counted(name: str) -> None:
+    pair = parse_name(name).pair
+    opened, rows = open_bytes(pair)
+    held = rows * 2
+    assert needed_bytes(Task((pair,))).memory == opened + held
+
+
+def test_a_symmetric_pair_s_second_side_is_gone_after_the_pair(tmp_path: Path) -> None:
+    builder = Builder(tmp_path, 3, distance=True, threads=1)
+    for step in builder.run():
+        for array in (builder._tables, builder._distances):
+            assert array is not None
+            assert not array._second_side.any(), step.pair.name
+
+
 # On disk
 
 

@@ -168,6 +168,9 @@ class Builder:
     def _build(self, pair: Material, lacking: list[Kind], workers: Workers) -> None:
         values, halves = self._fill(pair, workers)
         self._write(pair, values, halves, lacking, workers)
+        for array in (self._tables, self._distances):
+            if array is not None:
+                array.drop_second(pair)
 
     def _fill(self, pair: Material, workers: Workers) -> tuple[Values, Halves | None]:
         """Fills in a pair and all that it needs; returns its values and half distances.

@@ -199,6 +199,11 @@ class Dense:
         """The set of slices that are filled in."""
         return {Material.of_code(int(code)) for code in np.flatnonzero(self.slices["start"] >= 0)}
 
+    def drop_second(self, pair: Material) -> None:
+        """Gives back the memory of a symmetric pair's second rows, which nothing needs any more."""
+        if pair.symmetric:
+            self._clear(self.pair_rows(pair)[1])
+
     def drop(self, *materials: Material) -> None:
         """Removes slices, and gives their memory back if the system can do that."""
         self._vacate(*materials)

@@ -222,6 +222,10 @@ class DiskTables(OnDisk, DenseTables):
         self._spoil(pair)
         return super().values_of(pair, workers)
 
+    def drop_second(self, pair: Material) -> None:
+        self._spoil(pair)
+        super().drop_second(pair)
+
     def _spoil(self, pair: Material) -> None:
         """Notes that the waves of the pair that was being solved are lost, if rows of it are about to change.
 

@@ -66,6 +66,9 @@ class Verifier:
         with Workers(self._threads) as workers:
             for number, step in enumerate(in_steps(self._pairs, check)):
                 yield step
+                for array in (self._tables, self._distances):
+                    if array is not None and step.pair.pieces <= array.pieces:
+                        array.drop_second(step.pair)
                 drop_spent(self._pairs[number + 1 :], self._tables, self._distances)
 
     def _check_values(self, pair: Material, workers: Workers) -> Values:
