@@ -140,17 +140,48 @@ def follow(error: BaseException) -> None:
     build_command(folder, int(arguments[arguments.index("--pieces") + 1]), "--distance" in arguments, quiet=True)
 
 
-@pytest.mark.parametrize("name", ["2100.distance", "2100.wdl", "1001.distance"])
-def test_the_advice_for_files_that_are_missing_works(folder: Path, name: str) -> None:
+@pytest.fixture
+def spaced(folder: Path) -> Path:
+    """The same tables in a folder whose name has a space."""
     spaced = folder / "some tables"
     spaced.mkdir()
     for path in folder.glob("*.*"):
         path.rename(spaced / path.name)
-    (spaced / name).unlink()
-    with pytest.raises(ValueError, match=name.replace(".", r"\.")) as caught:
+    return spaced
+
+
+def test_the_advice_for_files_that_are_missing_works(spaced: Path) -> None:
+    (spaced / "2100.wdl").unlink()
+    with pytest.raises(ValueError, match=r"2100\.wdl") as caught:
         verify_command(spaced, None, quiet=True)
     follow(caught.value)
-    assert verify_command(spaced, None, quiet=True)["distances"]
+    (spaced / "2100.distance").unlink()
+    with pytest.raises(ValueError, match=r"2100\.distance") as caught:
+        verify(spaced)
+    follow(caught.value)
+    assert verify_command(spaced, None, quiet=True)["distances"] == 3
+
+
+@pytest.mark.parametrize(("name", "complete"), [("2100.distance", 2), ("1001.distance", 0)])
+def test_values_are_verified_though_some_distances_are_missing(
+    spaced: Path, capsys: pytest.CaptureFixture[str], name: str, complete: int
+) -> None:
+    (spaced / name).unlink()
+    assert verify_command(spaced, None, quiet=False)["distances"] == complete
+    told = capsys.readouterr().out
+    assert "Not checked are distances of 3 pieces" in told
+    follow(ValueError(told))
+    assert verify_command(spaced, None, quiet=False)["distances"] == 3
+    assert "Not checked" not in capsys.readouterr().out
+
+
+def test_files_of_other_numbers_of_pieces_are_not_read(folder: Path) -> None:
+    damaged = folder / "2100.wdl"
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    assert verify_command(folder, 2, quiet=True)["pieces"] == 2
+    assert list(stats_command(folder, 2, quiet=True)["pieces"]) == ["2"]
+    with pytest.raises(TableFileError, match=r"2100\.wdl"):
+        stats_command(folder, 3, quiet=True)
 
 
 @pytest.mark.parametrize("name", ["2100.distance", "2100.wdl"])
@@ -260,6 +291,14 @@ def test_incomplete_pieces_have_no_total(folder: Path, monkeypatch: pytest.Monke
     figures = stats_command(folder, None, quiet=True)
     assert list(figures["pieces"]) == ["2"]
     assert {"2100", "1200"}.isdisjoint(figures["slices"])
+
+
+def test_the_longest_win_is_known_only_where_all_slices_have_distances(folder: Path) -> None:
+    (folder / "2100.distance").unlink()
+    figures = stats_command(folder, None, quiet=True)
+    assert figures["pieces"]["2"]["longest_win"] == 13
+    assert figures["pieces"]["3"]["longest_win"] is figures["pieces"]["3"]["longest_win_fen"] is None
+    assert figures["slices"]["2001"]["longest_win"] is not None
 
 
 def test_build_reports_what_it_did(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

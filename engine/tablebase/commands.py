@@ -189,10 +189,10 @@ def verify_command(folder: Path | None, pieces: int | None, quiet: bool) -> dict
     if not files:
         raise ValueError(f"{folder} has no tables; build them with {build_advice(folder, pieces, False)}")
     pieces = pieces or max(pair.pieces for pair, _ in files)
-    distances = max((pair.pieces for pair, kind in files if kind == "distance" and pair.pieces <= pieces), default=0)
+    distances, some = _distances_in(files, pieces)
     verifier = Verifier(folder, pieces, distances)
     StepProgress("verifying", quiet).over(verifier.run())
-    counts = [count for material, count in slice_counts([folder]).items() if material.pieces <= pieces]
+    counts = slice_counts([folder], lambda pair: pair.pieces <= pieces).values()
     figures = {
         "folder": str(folder),
         "pieces": pieces,
@@ -201,11 +201,26 @@ def verify_command(folder: Path | None, pieces: int | None, quiet: bool) -> dict
         "seconds": round(perf_counter() - began, 3),
     }
     what = f", and the distance of those of up to {distances}," if distances else ""
-    Console(quiet=quiet).print(
+    left = (
+        f" Not checked are distances of {some} pieces, of which some files are lacking: "
+        f"{build_advice(folder, some, True)} makes them."
+        if some
+        else ""
+    )
+    Console(quiet=quiet, soft_wrap=True).print(
         f"{folder} is right: the value of each of {figures['positions']:,} positions of 2-{pieces} pieces{what} "
-        f"follows from those of its successors ({figures['seconds']:.1f} s)."
+        f"follows from those of its successors ({figures['seconds']:.1f} s).{left}"
     )
     return figures
+
+
+def _distances_in(files: Iterable[tuple[Material, Kind]], pieces: int) -> tuple[int, int]:
+    """Up to how many pieces, at most ``pieces``, all distances are there (0 for none); and the most pieces of which
+    some are, if these are more (else 0)."""
+    there = {pair for pair, kind in files if kind == "distance" and pair.pieces <= pieces}
+    lacking = min((pair.pieces for pair in pairs_up_to(pieces) if pair not in there), default=pieces + 1)
+    complete, most = lacking - 1 if lacking > MIN_PIECES else 0, max((pair.pieces for pair in there), default=0)
+    return complete, most if most > complete else 0
 
 
 def stats_command(folder: Path | None, pieces: int | None, quiet: bool) -> dict[str, Any]:
@@ -229,14 +244,19 @@ def _print_counts(title: str, rows: dict[str, dict[str, Any]]) -> None:
     Console().print(table)
 
 
-def slice_counts(folders: Iterable[Path]) -> dict[Material, SliceCounts]:
+def slice_counts(
+    folders: Iterable[Path], wanted: Callable[[Material], bool] = lambda pair: True
+) -> dict[Material, SliceCounts]:
     """Counts of all slices with a table in the folders, in the order in which slices are solved.
+
+    Args:
+        wanted: says of a pair whether its files are read.
 
     Raises:
         TableFileError: a file is damaged or foreign.
         OSError: a folder cannot be read.
     """
-    files = find_files(folders)
+    files = {key: path for key, path in find_files(folders).items() if wanted(key[0])}
     found: dict[str, SliceCounts] = {}
     kinds: tuple[Kind, ...] = ("wdl", "distance")  # only files of distances have the longest wins
     for kind in kinds:
@@ -255,13 +275,14 @@ def table_stats(folders: Iterable[Path], pieces: int | None = None) -> dict[str,
         pieces: only slices with this number of pieces; all if None.
 
     Returns:
-        ``slices``: counts by name; ``pieces``: sums by number of pieces, where all slices have a table.
+        ``slices``: counts by name; ``pieces``: sums by number of pieces, where all slices have a table. Where some lack
+        distances, the longest win is None.
 
     Raises:
         ValueError: there is no table, or none with this number of pieces.
     """
     folders = list(folders)
-    counts = {m: c for m, c in slice_counts(folders).items() if pieces is None or m.pieces == pieces}
+    counts = slice_counts(folders, lambda pair: pieces is None or pair.pieces == pieces)
     if not counts:
         what = "" if pieces is None else f" of {pieces} pieces"
         raise ValueError(
@@ -277,6 +298,8 @@ def table_stats(folders: Iterable[Path], pieces: int | None = None) -> dict[str,
 
 def _total(counts: list[SliceCounts]) -> dict[str, Any]:
     longest = max(counts, key=lambda count: count.longest_win or 0)
+    if any(count.win and count.longest_win is None for count in counts):  # one without distances may have a longer one
+        longest = SliceCounts(win=0, draw=0, loss=0)
     return {
         "win": sum(count.win for count in counts),
         "draw": sum(count.draw for count in counts),

@@ -49,7 +49,7 @@ class Verifier:
             raise ValueError(
                 f"{folder} lacks {len(missing)} of the {len(names)} files of 2-{pieces} pieces "
                 f"({', '.join(missing[:_MOST_NAMED])}{more}); "
-                f"complete it with {build_advice(folder, pieces, distances == pieces)}"
+                f"complete it with {build_advice(folder, pieces, any(name.endswith('.distance') for name in missing))}"
             )
         self._threads = threads
         self._tables, self._distances = _arrays(folder, pieces, distances)
