@@ -223,7 +223,7 @@ def test_slices_alone_and_what_they_need(tmp_path: Path) -> None:
     figures = build_command(tmp_path, 4, False, True, ["2200", "1100"])
     assert {path.name for path in tmp_path.iterdir()} == {"1100.wdl", "2100.wdl", "2200.wdl"}
     assert figures["slices_built"] == 3
-    assert build_command(tmp_path, 4, False, True, ["2200"])["slices_kept"] == 1
+    assert build_command(tmp_path, 4, False, True, ["2200", " 1100"])["slices_kept"] == 2
     with pytest.raises(ValueError, match=r"^4400 has more than 7 pieces: add --pieces 8$"):
         build_command(tmp_path, 7, False, True, ["4400"])
     with pytest.raises(ValueError, match="'K1' is no slice"):
@@ -303,7 +303,9 @@ def test_the_longest_win_is_known_only_where_all_slices_have_distances(folder: P
 
 def test_build_reports_what_it_did(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first = build_command(tmp_path / "new", 2, False, quiet=False)
-    assert "neither draws by repetition nor the 80-ply rule" in " ".join(capsys.readouterr().out.split())
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2  # long lines are not broken
+    assert "neither draws by repetition nor the 80-ply rule" in lines[1]
     again = build_command(tmp_path / "new", 2, False, quiet=True)
     assert (first["files"], first["slices_built"], first["slices_kept"]) == (3, 3, 0)
     assert (again["slices_built"], again["slices_kept"], again["bytes"]) == (0, 3, first["bytes"])
@@ -348,6 +350,28 @@ def test_costs_of_files_are_those_of_the_tables_that_come_with_the_package(piece
     assert there["bytes_there"] == lacking["bytes_more"]
     assert there["pairs_there"] == there["pairs"]
     assert there["bytes_more"] == lacking["bytes_there"] == 0
+
+
+def test_a_long_build_of_distances_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def none(place: Path) -> Iterator[Step]:
+        yield from ()
+
+    for path in SHIPPED.glob("*.wdl"):
+        shutil.copy(path, folder)
+    build_command(folder, 5, False, False, None, none)
+    assert "of one core's time" not in capsys.readouterr().out
+    build_command(folder, 5, True, False, None, none)
+    first = capsys.readouterr().out.splitlines()[0]
+    assert re.match(r"This takes about 27\.7 MB of files, 38 s of one core's time, and .* of disk\.$", first)
+    build_command(folder, 6, True, False, None, none)
+    assert re.match(r"This takes about 416\.0 MB of files, 20 minutes ", capsys.readouterr().out)
+
+
+def test_a_folder_without_distances_is_said_to_have_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert info_command(tmp_path, quiet=False)["distances"] == 0
+    told = capsys.readouterr().out
+    assert "no distances" in told
+    assert "0 pieces" not in told
 
 
 def test_a_build_says_first_what_it_takes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

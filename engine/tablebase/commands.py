@@ -12,7 +12,7 @@ from rich.table import Table
 
 from ..console import Console, Display
 from .build import Builder
-from .costs import TableCosts, table_costs
+from .costs import TableCosts, distance_costs, table_costs
 from .dense import Step
 from .folder import SHIPPED, build_advice, default_folder
 from .layout import layout_of
@@ -103,7 +103,7 @@ def build_command(
         "slices_kept": sum(not step.solved for step in steps),
         "seconds": round(perf_counter() - began, 3),
     }
-    Console(quiet=quiet).print(
+    Console(quiet=quiet, soft_wrap=True).print(
         f"2-{pieces} pieces in {folder}: {figures['files']} files, {figures['bytes']:,} bytes; "
         f"{figures['slices_built']} pairs of slices built, {figures['slices_kept']} there already, "
         f"in {figures['seconds']:.1f} s.\n"
@@ -116,7 +116,7 @@ def builder_steps(
     folder: Path, pieces: int, distance: bool, names: list[str] | None, report: Callable[[Material, float], None]
 ) -> Iterator[Step]:
     """The steps of a ``Builder``; raises ``ValueError`` if a name is not a slice of at most ``pieces`` pieces."""
-    only = None if names is None else {parse_name(name).pair for name in names}
+    only = None if names is None else {parse_name(name.strip()).pair for name in names}
     too_many = [pair.name for pair in only or [] if pair.pieces > pieces]
     if too_many:
         most = max(pair.pieces for pair in only or [])
@@ -126,16 +126,19 @@ def builder_steps(
 
 def _tell_costs(folder: Path, pieces: int, distance: bool, quiet: bool) -> None:
     """Prints files, time and memory that a build needs, before it begins."""
-    costs = table_costs([folder] if folder.exists() else [], pieces)
+    folders = [folder] if folder.exists() else []
+    costs = table_costs(folders, pieces)
     size, seconds = sum(cost["bytes_more"] for cost in costs), sum(cost["core_seconds_more"] for cost in costs)
+    if distance:
+        more, longer = distance_costs(folders, pieces)
+        size, seconds = size + more, seconds + longer
     if seconds >= _WORTH_TELLING_S:
         task = Task(tuple(pairs_up_to(pieces)), pieces if distance else 0)
         memory = _amount(needed_bytes(task).memory)
         least, disk = map(_amount, needed_bytes(task, rooms(task)[-1]))
-        also = "; distances take more than twice the time, and files some fifty times as large" if distance else ""
         Console(quiet=quiet, soft_wrap=True).print(
             f"This takes about {_amount(size)} of files, {_time(seconds)} of one core's time, "
-            f"and {memory} of memory; where there is not so much, {least} of memory and {disk} of disk{also}."
+            f"and {memory} of memory; where there is not so much, {least} of memory and {disk} of disk."
         )
 
 
@@ -148,8 +151,9 @@ def info_command(folder: Path | None, quiet: bool) -> dict[str, Any]:
     names, most = [str(path) for path in folders], max((cost["pieces"] for cost in complete), default=0)
     if not quiet:
         _print_costs(costs)
+        known = f"distances up to {most} pieces" if most else "no distances"
         Console(soft_wrap=True).print(
-            f"In {' and '.join(names)}; distances up to {most} pieces. Times are those of one core of a Zen 4. "
+            f"In {' and '.join(names)}; {known}. Times are those of one core of a Zen 4. "
             "Memory is that of a build without distances; where it does not suffice, the disk is used."
         )
     return {"folders": names, "distances": most, "pieces": costs}

@@ -11,7 +11,7 @@ from .store import find_files
 
 
 class _Measured(NamedTuple):
-    """Costs of all values of one number of pieces, in processor time of an AMD EPYC Zen 4 (docs/measured.md)."""
+    """Costs of all values or distances of one number of pieces, in processor time of a Zen 4 (docs/measured.md)."""
 
     file_bytes: int  # the same on every machine
     seconds: float
@@ -25,6 +25,15 @@ _MEASURED = {
     6: _Measured(17_919_783, 375.0),
     7: _Measured(141_552_997, 3138.0),
     8: _Measured(1_910_000_000, 27_600.0),  # extrapolated from five of its pairs, 23 % of the words
+}
+_MEASURED_DISTANCES = {  # seconds are shares of those of 2 to 6 together, in proportion to words
+    2: _Measured(1_585, 0.01),
+    3: _Measured(31_810, 0.04),
+    4: _Measured(763_735, 1.5),
+    5: _Measured(26_962_642, 37.0),
+    6: _Measured(370_393_736, 792.0),
+    7: _Measured(6_390_000_000, 13_700.0),  # as many bytes and seconds a word as with six
+    8: _Measured(27_600_000_000, 59_000.0),
 }
 
 
@@ -54,6 +63,21 @@ def table_costs(folders: Iterable[Path], pieces: int = MAX_PIECES) -> list[Table
     files = {pair: path for (pair, kind), path in find_files(folders).items() if kind == "wdl"}
     there = {pair: path.stat().st_size for pair, path in files.items()}
     return [_costs(number, there) for number in range(MIN_PIECES, pieces + 1)]
+
+
+def distance_costs(folders: Iterable[Path], pieces: int) -> tuple[int, float]:
+    """Estimated bytes, and seconds of one core, of the distances of 2 to ``pieces`` pieces that the folders lack.
+
+    Raises ``StorageError``.
+    """
+    there = {pair for pair, kind in find_files(folders) if kind == "distance"}
+    size, seconds = 0.0, 0.0
+    for number in range(MIN_PIECES, pieces + 1):
+        pairs = [material for material in materials(number) if material.leads]
+        missing = _share(pairs, [pair for pair in pairs if pair not in there])
+        size += _MEASURED_DISTANCES[number].file_bytes * missing
+        seconds += _MEASURED_DISTANCES[number].seconds * missing
+    return round(size), seconds
 
 
 def _costs(pieces: int, there: dict[Material, int]) -> TableCosts:

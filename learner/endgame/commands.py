@@ -134,7 +134,7 @@ def oracle_train_command(beginning: Beginning, lessons: Lessons, out: Path, quie
             raise
         message = f"the training is saved in {shlex.quote(str(out))}; the same command goes on where it was"
         raise KeyboardInterrupt(message) from error
-    Console(quiet=quiet).print(
+    Console(quiet=quiet, soft_wrap=True).print(
         f"Oracle: {out / ORACLE_FOLDER} ({last.positions / 1e6:.0f} M positions, network alone {last.accuracy:.3%})"
     )
     return {
