@@ -48,11 +48,9 @@ def atomic_write(path: str | os.PathLike[str], data: bytes | Callable[[BinaryIO]
     Raises:
         StorageError: no room, no permission, no such folder, or ``path`` is a device or pipe; nothing is left behind.
     """
-    target = Path(os.path.realpath(path))
-    temporary = target.with_name(f"{target.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    target, temporary = _places(path)
     try:
-        if target.exists() and not target.is_file() and not target.is_dir():
-            raise OSError(errno.EINVAL, "it is a device or pipe; name a file")
+        _refuse_device(target)
         with open(temporary, "xb") as file:
             if callable(data):
                 data(file)
@@ -68,6 +66,29 @@ def atomic_write(path: str | os.PathLike[str], data: bytes | Callable[[BinaryIO]
         if isinstance(error, OSError):
             raise StorageError(error.errno, f"cannot write {path}: {error.strerror or error}") from error
         raise
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raises the ``StorageError`` of ``atomic_write`` where that cannot begin; for what takes long before it writes."""
+    target, temporary = _places(path)
+    try:
+        _refuse_device(target)
+        with open(temporary, "xb"):
+            pass
+        temporary.unlink()
+    except OSError as error:
+        raise StorageError(error.errno, f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _places(path: str | os.PathLike[str]) -> tuple[Path, Path]:
+    """The file that a path names, and a new name beside it."""
+    target = Path(os.path.realpath(path))
+    return target, target.with_name(f"{target.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+
+
+def _refuse_device(target: Path) -> None:
+    if target.exists() and not target.is_file() and not target.is_dir():
+        raise OSError(errno.EINVAL, "it is a device or pipe; name a file")
 
 
 def bounded_lines(file: TextIO, most: int) -> Iterator[str]:

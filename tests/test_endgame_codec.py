@@ -1,5 +1,6 @@
 """The lossless neural codec: whole-number networks against plain Python, round trips value for value, bad files."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -305,6 +306,22 @@ def test_commands_write_the_tables_that_were_encoded(
     figures = encode_command(out, 3, coded, tmp_path / "net", 1.0, 1, quiet=False)
     assert figures["plain_bytes"] == back["plain_bytes"]
     assert f"{figures['bytes']:,} bytes" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("/dev/null", marks=pytest.mark.skipif(os.name == "nt", reason="its devices have no folder")),
+        "x" * 250,
+    ],
+)
+def test_what_cannot_be_written_is_refused_before_the_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr("learner.endgame.codec_commands.load_tables", lambda *_, **__: pytest.fail("it began"))
+    with pytest.raises(StorageError, match="cannot write"):
+        encode_command(None, 2, tmp_path / name, None, 1.0, 1, quiet=True)
+    assert not list(tmp_path.iterdir())
 
 
 def test_commands_refuse_what_they_cannot_do(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from engine.console import Console
+from engine.files import check_writable
 from engine.tablebase.dense import DenseTables, load_tables
 from engine.tablebase.folder import default_folder
 from engine.tablebase.material import MAX_PIECES, MIN_PIECES, pairs_up_to
@@ -85,7 +86,7 @@ def encode_command(
     if output.is_dir() or not output.parent.is_dir():
         wrong = "it is a folder: name a file" if output.is_dir() else f"there is no folder {output.parent}"
         raise CodecError(f"{output}: {wrong}")
-    make_writable_folder(output.parent)
+    check_writable(output)
     if tables_folder is not None:
         find_files([tables_folder])  # it is there and can be read
     torch.set_num_threads(1)
