@@ -19,12 +19,13 @@ from engine.sealed import sealed, unsealed
 from engine.tablebase.dense import load_tables
 from engine.tablebase.folder import SHIPPED
 from engine.tablebase.material import materials_between
-from learner.checkpoint import CheckpointError, save_checkpoint
+from learner.checkpoint import CheckpointError, read_tensors, save_checkpoint, write_tensors
 from learner.endgame import commands, validate_command
 from learner.endgame.codec_commands import encode_command
 from learner.endgame.commands import (
     CURVES,
     MOST_POINTS,
+    STATE_FILE,
     Beginning,
     Lessons,
     OracleCommandError,
@@ -92,6 +93,32 @@ def test_training_goes_on_where_it_was(tmp_path: Path) -> None:
     assert train(tmp_path, 0.02)["positions"] > first["positions"]
     with pytest.raises(CheckpointError, match="another training"):
         train(tmp_path, 0.03, pieces=4)
+
+
+def test_training_does_not_go_on_with_another_seed_or_network(
+    tmp_path: Path, trained: tuple[Path, dict[str, Any]]
+) -> None:
+    train(tmp_path / "new", 0.003)
+    further = {"net": trained[0], "seed": 2}
+    train(tmp_path / "further", 0.003, **further)
+    train(tmp_path / "further", 0.003, **further)
+    for out, changes, differs in (
+        ("new", {"seed": 2}, "seed"),
+        ("new", {"net": trained[0]}, "network"),
+        ("further", further | {"net": tmp_path / "new" / "network"}, "network"),
+        ("further", {"seed": 2}, "network"),
+        ("further", further | {"seed": 1}, "seed"),
+    ):
+        with pytest.raises(CheckpointError, match=f"another training, its {differs}.* differs; choose another folder"):
+            train(tmp_path / out, 0.003, **changes)
+
+
+def test_a_training_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
+    first = train(tmp_path, 0.003)
+    tensors, info = read_tensors(tmp_path / STATE_FILE)
+    del info["beginning"]
+    write_tensors(tmp_path / STATE_FILE, tensors, info)
+    assert train(tmp_path, 0.003)["positions"] == first["positions"]
 
 
 def test_training_on_a_network_that_is_there(tmp_path: Path, trained: tuple[Path, dict[str, Any]]) -> None:

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import safetensors.torch
 import torch
 from pydantic import TypeAdapter, ValidationError
 
 from engine.console import Console
+from engine.files import sha256_of
 from engine.tablebase.dense import load_tables
 from engine.tablebase.folder import build_advice, default_folder
 from engine.tablebase.material import MAX_PIECES, MIN_PIECES, materials_between
@@ -105,7 +107,8 @@ class Lessons(NamedTuple):
 def oracle_train_command(beginning: Beginning, lessons: Lessons, out: Path, quiet: bool) -> dict[str, Any]:
     """Trains an oracle of one network; see ``crownhead oracle train --help``. Returns the figures of ``--json``.
 
-    A training that was interrupted continues if the same command is given again.
+    A training that was interrupted continues if the same command is given again; with another seed or network to begin
+    with it is refused.
 
     Args:
         out: gets the training's state, the network in full precision, and the oracle.
@@ -121,6 +124,7 @@ def oracle_train_command(beginning: Beginning, lessons: Lessons, out: Path, quie
         raise OracleCommandError(f"--fewest {lessons.fewest}: {MIN_PIECES} to --pieces {lessons.pieces} are possible")
     torch.manual_seed(lessons.seed)
     network = _network_to_train(beginning, lessons.pieces)
+    begun_with = {"seed": lessons.seed, "network to begin with": _digest(network) if beginning.net else None}
     check_packages()
     make_writable_folder(out)
     try:
@@ -128,7 +132,7 @@ def oracle_train_command(beginning: Beginning, lessons: Lessons, out: Path, quie
             OracleProgress(quiet) as progress,
             open_values(lessons.folder, lessons.pieces, progress, millions=True) as tables,
         ):
-            oracle, last = _train(network, lessons, tables, out, progress)
+            oracle, last = _train(network, begun_with, lessons, tables, out, progress)
     except KeyboardInterrupt as error:
         if not (out / STATE_FILE).exists():
             raise
@@ -148,8 +152,18 @@ def oracle_train_command(beginning: Beginning, lessons: Lessons, out: Path, quie
     }
 
 
+def _digest(network: EndgameNetwork) -> str:
+    """SHA-256 of a network's weights, in hexadecimal."""
+    return sha256_of(safetensors.torch.save({n: tensor.contiguous() for n, tensor in network.state_dict().items()}))
+
+
 def _train(
-    network: EndgameNetwork, lessons: Lessons, tables: Values, out: Path, progress: OracleProgress
+    network: EndgameNetwork,
+    begun_with: Mapping[str, int | str | None],
+    lessons: Lessons,
+    tables: Values,
+    out: Path,
+    progress: OracleProgress,
 ) -> tuple[Oracle, CurvePoint]:
     """Trains, calibrates and saves; returns the oracle and the last point of the learning curve."""
     pieces, seed, minutes = lessons.pieces, lessons.seed, lessons.minutes
@@ -158,7 +172,7 @@ def _train(
     sample = sampler_of(tables, pieces, seed, VALIDATION, quiescent, lessons.fewest).draw(_CURVE_POSITIONS)
     sampler = training_sampler(uniform, lessons)
     progress.phase("training", 60 * minutes)
-    trainer = EndgameTrainer(network, sampler, minutes=minutes, validation=sample)
+    trainer = EndgameTrainer(network, sampler, minutes=minutes, validation=sample, beginning=begun_with)
     curve = trainer.run(out / STATE_FILE, progress.training)
     last = curve[-1]
     points: Curve = [

@@ -1,6 +1,6 @@
 """Training of endgame networks on endless samples, within a time or a number of positions, resumable at any moment."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -45,6 +45,8 @@ class EndgameTrainer(TimedTrainer):
         sampler: where every batch comes from. Its state is saved too, so a resumed run sees the same positions.
         minutes, positions: the budget, one of them, see ``TimedTrainer``.
         validation: a fixed batch for the learning curve.
+        beginning: what the training began with, by name, such as its seed: a resumed run must agree in it, as far as
+            the saved state has these names.
 
     Raises:
         EndgameTrainingError: an impossible budget.
@@ -58,10 +60,12 @@ class EndgameTrainer(TimedTrainer):
         minutes: float | None = None,
         positions: int | None = None,
         validation: EndgameBatch | None = None,
+        beginning: Mapping[str, int | str | None] | None = None,
     ) -> None:
         settings = settings or DEFAULT_SETTINGS[network.kind]
         super().__init__(network, settings, minutes, positions)
         self.network, self.sampler, self.validation = network, sampler, validation
+        self._beginning = dict(beginning or {})
         self._slice_losses = np.zeros((2, len(sampler.materials)))  # sums of losses and of positions, of late
         self._place = np.zeros(NUM_CODES, np.int64)
         self._place[[material.code for material in sampler.materials]] = np.arange(len(sampler.materials))
@@ -131,6 +135,7 @@ class EndgameTrainer(TimedTrainer):
         info = {
             "schema_version": STATE_SCHEMA_VERSION,
             "identity": self._identity(),
+            "beginning": self._beginning,
             "minutes": self.minutes,
             "positions": self.positions,
             "seconds": self.seconds,
@@ -151,7 +156,11 @@ class EndgameTrainer(TimedTrainer):
         check_version(Path(path), info, STATE_SCHEMA_VERSION)
         for name, ours in self._identity().items():
             if info.get("identity", {}).get(name) != ours:
-                raise CheckpointError(f"{path}: the state of another training, its {name} differs")
+                raise _another(path, name)
+        begun = info.get("beginning", {})  # states of earlier versions have none
+        for name, mine in self._beginning.items():
+            if begun.get(name, mine) != mine:
+                raise _another(path, name)
         model = with_prefix(tensors, _MODEL)
         try:
             check_tensors(model, self.network.state_dict())
@@ -177,3 +186,7 @@ class EndgameTrainer(TimedTrainer):
             "learned": sorted(self._learned),
             "samples": [[m.name for m in sampler.materials], sampler.weights.tolist(), sampler.split, sampler.quiet],
         }
+
+
+def _another(path: Path | str, name: str) -> CheckpointError:
+    return CheckpointError(f"{path}: the state of another training, its {name} differs; choose another folder")
