@@ -1,5 +1,6 @@
 """Steps in compiled code, with evaluator and tables, give the same nodes as steps through Python."""
 
+import time
 from collections.abc import Callable, Iterator
 from itertools import count, islice
 
@@ -214,6 +215,19 @@ def test_the_tables_are_left_what_they_must_read(fen: str, tables: Tablebase) ->
     search.run(HashedEvaluator())
     assert oracle.asked > 0
     assert search._root(0)["proof"] != UNKNOWN or search.result(0).simulations >= 300
+
+
+@pytest.mark.parametrize("resting", [False, True])
+def test_a_search_by_time_asks_for_blocks_only_while_the_loader_does_not_rest(tables: Tablebase, resting: bool) -> None:
+    config = CONFIGS["in flight"].model_copy(update={"oracle": "tablebase"})
+    oracle = CompiledOracle(tables)
+    search = trees(config, [Board("B:W21,22,K23:B1,K2,K3")], oracle)
+    search.plan_until(time.perf_counter() + 60)
+    assert search._tables is not None
+    search._tables.resting[0] = resting
+    search.start(0)
+    search.run(HashedEvaluator())
+    assert (oracle.asked == 0) == resting
 
 
 # --- memory

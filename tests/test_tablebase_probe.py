@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -474,3 +475,32 @@ def test_closing_tables_ends_the_waiting_of_another_thread(monkeypatch: pytest.M
     prober.join(30)
     assert not prober.is_alive()
     assert all("closed" in str(error) for error in said)
+
+
+def test_a_search_that_does_not_wait_asks_for_no_more_until_the_loader_has_rested(positions: np.ndarray) -> None:
+    with open_tablebase(SHIPPED, shipped=False) as tables:
+        compiled = tables.compiled()
+        assert (compiled.resting[0], compiled.waits[0]) == (0, 1)
+        assert (tables.judge(positions, patient=False)[0] == UNKNOWN).any()
+        assert (compiled.resting[0], tables._store._at_leisure) == (1, len(tables._store._loading))
+        assert 0 < tables._store._at_leisure <= store._AT_LEISURE
+        tables.judge(positions)  # who waits gets all, before the rests are over
+        while compiled.resting[0]:
+            time.sleep(0.001)
+        assert tables._store._at_leisure == 0
+        assert (tables.judge(positions, patient=False)[0] != UNKNOWN).all()
+        assert compiled.resting[0] == 0
+
+
+def test_the_loader_rests_longer_than_it_works() -> None:
+    rests: list[float] = []
+    board = np.array([Board("W:WK10,K11:BK19,K20").words()], np.uint32)
+    with open_tablebase(SHIPPED, shipped=False) as tables:
+        tables._store._hurry = SimpleNamespace(wait=rests.append, set=lambda: None)  # type: ignore[assignment]
+        begun = time.perf_counter()
+        while (tables.judge(board, patient=False)[0] == UNKNOWN).any():
+            time.sleep(0.001)
+        tables._store._loader.shutdown()
+        passed = time.perf_counter() - begun
+    assert rests
+    assert 0 < sum(rests) <= store._REST * passed

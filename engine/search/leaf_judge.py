@@ -41,16 +41,16 @@ def probe_leaves(state, tables, first, n):
 
     Returns:
         Number of leaves with a known value; -1 if ``LeafJudge`` must settle the batch, since the tables cover a root in
-        it or a block is not in memory. All outcomes are UNKNOWN then.
+        it, or a block is not in memory and may be asked for. All outcomes are UNKNOWN then.
     """
-    inside = 0
+    inside, asks = 0, tables.waits[0] != 0 or tables.resting[0] == 0
     for i in range(first, n):
         own, opp, kings = state.leaves[i, 0], state.leaves[i, 1], state.leaves[i, 2]
         if popcount(own | opp) > tables.max_pieces[0]:
             continue
         lane = state.waiting[i]
         value, plies, found = probe_loaded(own, opp, kings, tables)
-        if found == NOT_LOADED or state.depths[lane] == 0:
+        if state.depths[lane] == 0 or (found == NOT_LOADED and asks):
             for earlier in range(first, i):
                 state.outcomes[state.waiting[earlier]] = UNKNOWN
             return -1

@@ -1,6 +1,7 @@
 """``LockstepSearch``: many searches, one per slot, whose leaves are evaluated in one batch."""
 
 import enum
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -228,9 +229,14 @@ class LockstepSearch:
         return simulations
 
     def plan_until(self, deadline: float) -> None:
-        """Ends the planning of conversions (see ``conversion``) at a time of ``time.perf_counter``."""
+        """Ends the planning of conversions (see ``conversion``) at a time of ``time.perf_counter``.
+
+        With a finite time the search does not wait for blocks of tables either.
+        """
         if self._judge is not None:
             self._judge.deadline = deadline
+        if self._tables is not None:
+            self._tables.waits[0] = deadline == math.inf
 
     def select(self) -> int:
         """Descends to the next leaf in every started slot without a waiting leaf; returns the number of waiting leaves.

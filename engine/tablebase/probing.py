@@ -79,12 +79,16 @@ class Tables(NamedTuple):
         blocks: shared with other threads, except the lists of wanted blocks, which have length 0.
         stack: not shared.
         epoch: int64 [1], odd while a block is being replaced by another, and increased afterwards.
+        resting: int64 [1], shared; 1 while a search that does not wait for blocks should not ask for any.
+        waits: int64 [1], not shared; 1 if the search waits for blocks.
     """
 
     max_pieces: np.ndarray
     blocks: Blocks
     stack: Stack
     epoch: np.ndarray
+    resting: np.ndarray
+    waits: np.ndarray
 
 
 @njit(cache=True, inline="always")
@@ -259,7 +263,7 @@ def no_tables() -> Tables:
     """``Tables`` without any table."""
     slots = np.zeros(0, np.int32)
     blocks = new_blocks(no_slices(), new_cache(0, slots, 0), new_cache(1, slots, 0), 0)
-    return Tables(np.zeros(1, np.int64), blocks, new_stack(), np.zeros(1, np.int64))
+    return Tables(np.zeros(1, np.int64), blocks, new_stack(), *(np.zeros(1, np.int64) for _ in range(3)))
 
 
 def new_cache(kind: int, slots: np.ndarray, capacity: int) -> Cache:

@@ -3,10 +3,11 @@
 import contextlib
 import logging
 import os
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from threading import Lock
+from threading import Event, Lock
 
 import numpy as np
 
@@ -37,6 +38,8 @@ _LOG = logging.getLogger(__name__)
 _FEWEST_CODECS = 4  # fewest codecs kept; more while they take at most ``_CODEC_BYTES``
 _CODEC_BYTES = 8 << 20
 _MOST_WANTED = 64  # most blocks that wait to be loaded; less than the cache, so that they do not replace one another
+_AT_LEISURE = 16  # most of these for which nobody waits
+_REST = 4.0  # pause after such a block, in times that it took to load
 _SHARED_POSITIONS = 1 << 13  # fewest positions that are probed by several threads
 _COMPARED = 256  # number of places compared: a new block takes the one that was read longest ago
 
@@ -100,10 +103,12 @@ class BlockStore:
         self._blocks_at = [np.full(len(cache.ticks), -1, np.int64) for cache in caches]
         self._next_place = [0, 0]
         self._blocks = new_blocks(slices, *caches, _MOST_WANTED)
-        self._stack, self._epoch = new_stack(), np.zeros(1, np.int64)
+        self._stack, self._epoch, self._resting = new_stack(), np.zeros(1, np.int64), np.zeros(1, np.int64)
         self._lock = Lock()  # held while the caches are read or changed
         self._loader = ThreadPoolExecutor(1, "tables")
         self._loading: list[Future[None]] = []
+        self._at_leisure = 0  # number of blocks to load for which nobody waits
+        self._hurry = Event()  # set while somebody waits for blocks
         self._closed = False
 
     def _next_of(self, paths: list[Path]) -> SliceFile:
@@ -157,9 +162,11 @@ class BlockStore:
                 self._check_open()
                 self._blocks.clock[0] += 1
                 probe_many(positions, now, FULL if distances else 1, self._blocks, self._stack, scores, states)
-                self._load_wanted(_MOST_WANTED - (0 if patient else len(self._loading)))
+                self._load_wanted(patient)
             if patient:
+                self._hurry.set()
                 wait(self._loading)
+                self._hurry.clear()
             self._forget_loaded()
             if not patient:
                 break
@@ -190,12 +197,16 @@ class BlockStore:
         """The blocks for a reader that does not request missing ones."""
         return self._blocks._replace(wanted=np.zeros((2, 0), np.int64), num_wanted=np.zeros(2, np.int64))
 
-    def _load_wanted(self, most: int) -> None:
-        """Starts loading at most ``most`` of the wanted blocks; the others must be requested again."""
+    def _load_wanted(self, patient: bool) -> None:
+        """Starts loading wanted blocks, if nobody waits at most ``_AT_LEISURE``; the others must be requested again."""
+        most = _MOST_WANTED if patient else _AT_LEISURE - len(self._loading)
         for number, (of_kind, cache) in enumerate(zip(self._blocks.wanted, self._caches, strict=True)):
             for block in of_kind[: self._blocks.num_wanted[number]].tolist():
                 if most > 0:
-                    self._loading.append(self._loader.submit(self._load, number, block))
+                    self._at_leisure += not patient
+                    self._resting[0] = self._at_leisure > 0
+                    load = self._load if patient else self._load_at_leisure
+                    self._loading.append(self._loader.submit(load, number, block))
                 else:
                     cache.slots[block] = UNLOADED
                 most -= 1
@@ -208,6 +219,17 @@ class BlockStore:
             self._loading = [future for future in self._loading if not future.done()]
         for future in done:
             future.result()
+
+    def _load_at_leisure(self, number: int, block: int) -> None:
+        """Loads a block, and rests longer than that took: a search at work on the same core needs its time."""
+        begun = time.perf_counter()
+        try:
+            self._load(number, block)
+            self._hurry.wait(_REST * (time.perf_counter() - begun))
+        finally:
+            with self._lock:
+                self._at_leisure -= 1
+                self._resting[0] = self._at_leisure > 0
 
     def _load(self, number: int, block: int) -> None:
         try:
@@ -267,11 +289,13 @@ class BlockStore:
     def compiled(self) -> Tables:
         """``Tables`` of the blocks in memory for one compiled search, see ``probing.probe_loaded``."""
         most = max((pair.pieces for pair in self.pairs), default=0)
-        return Tables(np.array([most]), self._without_wishes(), new_stack(), self._epoch)
+        waits = np.ones(1, np.int64)
+        return Tables(np.array([most]), self._without_wishes(), new_stack(), self._epoch, self._resting, waits)
 
     def close(self) -> None:
         with self._lock:
             self._closed = True
+        self._hurry.set()
         self._loader.shutdown()  # what is asked for is still read: threads may wait for it
         self._closing.close()
 
