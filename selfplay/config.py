@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from engine.game import GAME, GameName, check_game
-from engine.players.spec import AlphaBetaSpec, RandomSpec, RolloutSpec, parse_player
+from engine.players.spec import AlphaBetaSpec, HubSpec, NetworkSpec, RandomSpec, RolloutSpec, parse_player
 from engine.rules import played
 from engine.sealed import sealed, unsealed
 from engine.search import SearchConfig
@@ -159,8 +159,8 @@ class RunConfig(_Settings):
     @model_validator(mode="after")
     def _check(self) -> "RunConfig":
         for anchor in self.loop.anchors:
-            if not isinstance(parse_player(anchor), RandomSpec | RolloutSpec | AlphaBetaSpec):
-                raise ValueError(f"loop.anchors: {anchor!r} is not random, rollout:N or alphabeta:DEPTH")
+            if isinstance(parse_player(anchor), NetworkSpec | HubSpec):
+                raise ValueError(_no_anchor(anchor))
         if self.game == GAME and not played.HAS_TABLES and self._needs_tables():
             raise ValueError(f"{played.TITLE} has no endgame tables for adjudication, rescoring, search or exam")
         if self.loop.minutes is None and self.loop.max_iterations is None:
@@ -351,7 +351,20 @@ def config_from(preset: str, fields: dict[str, Any], settings: Sequence[str] = (
     fields = merged({**fields, "preset": preset, "game": GAME}, changes)
     for text in settings:
         fields = merged(fields, parse_setting(text))
-    return parse_config(fields)
+    config = parse_config(fields)
+    check_anchors(config)
+    return config
+
+
+def check_anchors(config: RunConfig) -> None:
+    """Refuses anchors that cannot play any position by themselves, which earlier runs may have; ``ConfigError``."""
+    for anchor in config.loop.anchors:
+        if not isinstance(parse_player(anchor), RandomSpec | RolloutSpec | AlphaBetaSpec):
+            raise ConfigError(_no_anchor(anchor))
+
+
+def _no_anchor(anchor: str) -> str:
+    return f"loop.anchors: {anchor!r} is not random, rollout:N or alphabeta:DEPTH"
 
 
 def parse_config(fields: Any, source: str = "configuration") -> RunConfig:

@@ -13,6 +13,7 @@ from .config import (
     ConfigError,
     RunConfig,
     Stage,
+    check_anchors,
     make_config,
     merged,
     nested,
@@ -78,6 +79,8 @@ def next_stage(config: RunConfig, settings: Sequence[str], iteration: int, steps
                 raise ConfigError(f"--set {key} cannot change a run under way: {reason}")
     if not changes:
         return config
+    if "loop.anchors" in changes:
+        check_anchors(changed)
     stage = Stage(iteration=iteration, steps=steps, changes=changes)
     return changed.model_copy(update={"stages": (*config.stages, stage)})
 

@@ -1,5 +1,6 @@
 """The outer loop: self-play fills the replay window, the learner trains on it, candidates play at the gate."""
 
+import logging
 import math
 import time
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ from learner.inference import make_evaluator
 from learner.network import Network, NetworkConfig, make_network
 from learner.report import missing_packages
 from learner.teacher import Teacher
-from learner.trainer import Trainer, TrainerConfig
+from learner.trainer import Trainer, TrainerConfig, TrainingError
 
 from .config import RunConfig
 from .curves import Curves
@@ -36,6 +37,7 @@ from .worker import Played
 
 _LOG_STEPS = 50
 _WAIT_SECONDS = 0.2
+_LOG = logging.getLogger(__name__)
 
 
 class Listener(Protocol):
@@ -344,9 +346,13 @@ class Training:
             self._listen("learn", {**figures, **self.summary()})
 
     def _save(self) -> None:
-        self.trainer.save(self.folder.trainer_path)
-        if self.student is not None:
-            self.student.save(self.folder.student_path)
+        trainers = (self.trainer, self.folder.trainer_path), (self.student, self.folder.student_path)
+        for trainer, path in trainers:
+            try:
+                if trainer is not None:
+                    trainer.save(path)
+            except TrainingError as error:  # the state before, which can be loaded, stays; the next step says why
+                _LOG.warning("%s", error)
         self._judge.save(self.minutes)
         self._saved = time.monotonic()
         if self._mirror is not None:

@@ -18,7 +18,7 @@ from engine.search import SearchConfig
 from engine.version import ABSENT, installed_version
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
-from selfplay.config import PRESETS, ConfigError, make_config
+from selfplay.config import PRESETS, ConfigError, make_config, parse_config
 
 SHOT = "B:W18,K32:B14,K5"  # 14x23 is forced
 FREE = "W:WK32,31,22:BK1,12,3"
@@ -178,7 +178,10 @@ def test_a_number_out_of_range_is_said_by_its_settings_name() -> None:
 
 @pytest.mark.parametrize("anchor", ["tablebase", "rules", "hub:program", "level:club"])
 def test_anchors_of_a_run_play_by_themselves(anchor: str) -> None:
-    assert make_config("smoke", ['loop.anchors=["random","rollout:20","alphabeta:3"]']).loop.anchors
+    config = make_config("smoke", ['loop.anchors=["random","rollout:20","alphabeta:3"]'])
+    assert config.loop.anchors
+    fields = config.model_dump(mode="json") | {"loop": config.loop.model_dump() | {"anchors": ["random", "rules"]}}
+    assert parse_config(fields).loop.anchors == ("random", "rules"), "as an earlier run may have them"
     with pytest.raises(ConfigError, match=f"'{anchor}' is not random, rollout:N or alphabeta:DEPTH"):
         make_config("smoke", [f'loop.anchors=["{anchor}"]'])
 

@@ -59,7 +59,7 @@ def test_a_late_write_that_fails_is_told_once(tmp_path: Path, monkeypatch: pytes
         raise StorageError(28, "no room")
 
     file = SteadyFile(tmp_path / "file", lambda: b"content")
-    file._next = time.monotonic() + 0.01  # the next writing is late
+    file._next = time.monotonic() + 0.5  # the next writing is late
     with monkeypatch.context() as patch:
         patch.setattr("selfplay.steady_file.atomic_write", full)
         file.changed()

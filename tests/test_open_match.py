@@ -10,6 +10,7 @@ import torch
 
 from learner.inference import BackendError
 from learner.network import NETWORKS, make_network
+from learner.trainer import TrainingError
 from selfplay.actor import PlayStats
 from selfplay.config import make_config
 from selfplay.match_record import MatchGame
@@ -268,3 +269,18 @@ def test_a_ray_actor_that_dies_while_it_starts_gets_games_and_so_fails() -> None
     assert not pool._may_play(actor)
     actor.handle = _Handle(None, "dead")
     assert (pool._is_ready(actor), pool._may_play(actor)) == (False, True)
+
+
+def test_a_state_that_cannot_be_saved_keeps_nothing_else_from_it(caplog: pytest.LogCaptureFixture) -> None:
+    def fail(_: str) -> None:
+        raise TrainingError("weights are not finite")
+
+    saved: list[object] = []
+    keeper = SimpleNamespace(save=saved.append)
+    folder = SimpleNamespace(trainer_path="trainer", student_path="student")
+    training = SimpleNamespace(
+        trainer=SimpleNamespace(save=fail), student=keeper, folder=folder, _judge=keeper, minutes=1.5, _mirror=None
+    )
+    Training._save(training)  # type: ignore[arg-type]
+    assert saved == ["student", 1.5]
+    assert "weights are not finite" in caplog.text

@@ -27,7 +27,7 @@ from engine.tablebase.folder import SHIPPED
 from engine.tablebase.layout import layout_of
 from engine.tablebase.material import Material, pairs_up_to, parse_name, slices_of
 from engine.tablebase.parts import parts_of, waves_of
-from engine.tablebase.plan import Room, Task, needed_bytes, needs, room_for, rooms, successors, to_fill
+from engine.tablebase.plan import Room, Task, drop_spent, needed_bytes, needs, room_for, rooms, successors, to_fill
 from engine.tablebase.slice_file import write_slice
 from engine.tablebase.solver import Over, Problem, Workers
 from engine.tablebase.verify import Verifier
@@ -507,7 +507,10 @@ def test_a_build_of_other_tables_does_not_overwrite_what_a_killed_one_left(
 ) -> None:
     before = contents(left)
     pairs = None if only is None else [parse_name(name).pair for name in only]
-    with pytest.raises(ValueError, match=r"^a build of 4 pieces was begun in .* or remove build.words and build.json"):
+    with pytest.raises(
+        ValueError,
+        match=r"^another build was begun in .*build --pieces 4 .* or remove build.words",
+    ):
         Builder(left, pieces, only=pairs)
     assert contents(left) == before
     list(Builder(left, 4, threads=1).run())
@@ -520,7 +523,7 @@ def test_a_killed_build_of_some_slices_goes_on_in_one_that_makes_them_too(
 ) -> None:
     pairs = None if only is None else [parse_name(name) for name in only]
     leave(tmp_path, 4, [parse_name("1100")], [parse_name("2200")])
-    with pytest.raises(ValueError, match=r"^a build of 2200 was begun in "):
+    with pytest.raises(ValueError, match=r"^another build was begun in .*--pieces 4 --slices 2200 "):
         Builder(tmp_path, 4, only=[parse_name("0022").pair])
     builder = Builder(tmp_path, 4, only=pairs, threads=1)
     assert builder._tables.filled() == {parse_name("1100")}
@@ -562,3 +565,13 @@ def test_a_check_needs_no_room_for_distances_that_it_does_not_check(monkeypatch:
     eight = tuple(pairs_up_to(8))
     built, checked = (needed_bytes(Task(eight, whole_sides=whole), on_disk) for whole in (False, True))
     assert built.disk < checked.disk
+
+
+def test_slices_of_a_pair_that_is_still_to_be_written_stay() -> None:
+    tables, done, waits = DenseTables(3), parse_name("1011").pair, parse_name("2100").pair
+    with Workers(1) as workers:
+        for pair in (done, waits):
+            tables.fill_from(SHIPPED, pair, workers)
+    drop_spent([waits], tables)
+    assert tables.filled() >= {*slices_of(waits)}
+    assert not tables.filled() & {*slices_of(done)}

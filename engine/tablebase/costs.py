@@ -32,8 +32,8 @@ _MEASURED_DISTANCES = {  # seconds are shares of those of 2 to 6 together, in pr
     4: _Measured(763_735, 1.5),
     5: _Measured(26_962_642, 37.0),
     6: _Measured(370_393_736, 792.0),
-    7: _Measured(6_390_000_000, 13_700.0),  # as many bytes and seconds a word as with six
-    8: _Measured(27_600_000_000, 59_000.0),
+    7: _Measured(5_740_000_000, 12_270.0),  # as many bytes and seconds a word of pairs as with six
+    8: _Measured(33_600_000_000, 71_900.0),
 }
 
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..files import StorageError, atomic_write, open_locked
 from .dense import Dense, DenseDistances, DenseTables
+from .folder import build_advice
 from .layout import layout_of
 from .material import MAX_PIECES, MIN_PIECES, Material, materials_between, parse_name, slices_of
 from .solver import Problem, Values, Workers
@@ -70,6 +71,7 @@ class OnDisk(Dense):
     """
 
     files: ClassVar[tuple[str, str]]
+    dated: ClassVar[bool] = False  # whether only builds with distances have them
 
     def __init__(self, pieces: int, folder: Path, only: Collection[Material] | None = None) -> None:
         self._file, self._record_file = (folder / name for name in self.files)
@@ -89,9 +91,10 @@ class OnDisk(Dense):
         if left is not None and left.is_part_of(pieces, only):
             return left.model_copy(update={"only": only})
         if left is not None and left.has_work:
-            what = f"{left.pieces} pieces" if left.only is None else ", ".join(left.only)
+            command = build_advice(folder, left.pieces, self.dated, left.only)
             raise ValueError(
-                f"a build of {what} was begun in {folder}: finish it first, or remove {' and '.join(self.files)} there"
+                f"another build was begun in {folder}: finish it with {command}, or remove "
+                f"{' and '.join(self.files)} there"
             )
         self._record_file.unlink(missing_ok=True)
         os.truncate(self._file, 0)
@@ -240,6 +243,7 @@ class DiskDistances(OnDisk, DenseDistances):
     """``DenseDistances`` in a file. A pair that was being solved when the build was killed is begun anew."""
 
     files = (HALVES_FILE, HALVES_RECORD_FILE)
+    dated = True
 
 
 def _hold(path: Path) -> BinaryIO:

@@ -2,6 +2,7 @@
 
 import os
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 import platformdirs
@@ -19,7 +20,7 @@ def default_folder() -> Path:
     return Path(chosen).expanduser() if chosen else cache / "tablebase"
 
 
-def build_advice(folder: Path, pieces: int | None, distance: bool) -> str:
+def build_advice(folder: Path, pieces: int | None, distance: bool, slices: Sequence[str] | None = None) -> str:
     """The command line, in backquotes, that builds tables in a folder.
 
     Args:
@@ -27,12 +28,15 @@ def build_advice(folder: Path, pieces: int | None, distance: bool) -> str:
             the default one.
         pieces: largest number of pieces; None: the default of the command.
         distance: whether to build tables of distances, too.
+        slices: names of those to build; None: all.
     """
     words = ["crownhead tablebase build"]
     if pieces is not None:
         words.append(f"--pieces {pieces}")
     if distance:
         words.append("--distance")
+    if slices is not None:
+        words.append(f"--slices {','.join(slices)}")
     if folder not in (default_folder(), SHIPPED):
         words.append(f"--dir {shlex.quote(str(folder))}")
     return f"`{' '.join(words)}`"

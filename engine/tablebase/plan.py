@@ -53,8 +53,8 @@ def to_fill(pairs: Sequence[Material], lacking: Collection[Material], there: Con
 
 
 def drop_spent(later: list[Material], *memories: DenseTables | DenseDistances | None) -> None:
-    """Removes the slices from memory that none of the ``later`` pairs needs."""
-    needed = needs(later)
+    """Removes the slices from memory that are of none of the ``later`` pairs, and that none of these needs."""
+    needed = needs(later) | {material for pair in later for material in slices_of(pair)}
     for memory in memories:
         if memory is not None:
             memory.drop(*memory.filled() - needed)
