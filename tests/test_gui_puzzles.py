@@ -2,8 +2,7 @@
 
 import os
 import random
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 os.environ["SDL_VIDEODRIVER"] = "dummy"
@@ -16,7 +15,7 @@ pytest.importorskip("pygame", reason="the window needs pygame")
 
 import pygame
 from real_window import MISSING, screen, until, window
-from windows import opened_app
+from windows import frames_until, opened_app
 
 from engine.board import Board, Move
 from engine.fen import Color
@@ -212,15 +211,6 @@ def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
         yield app
 
 
-def frames(app: App, condition: Callable[[], bool], seconds: float = 30.0) -> None:
-    """Frames until something is so."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        app.frame()
-        time.sleep(0.002)
-
-
 def click(app: App, *squares: int) -> None:
     scene = app.go.scene
     assert isinstance(scene, PuzzleScene | MistakesScene)
@@ -249,7 +239,7 @@ def test_a_puzzle_is_solved_with_the_mouse_and_counts(app: App) -> None:
     assert exercise is not None
     click(app, 32, 27)
     assert exercise.status == "right"
-    frames(app, lambda: exercise.status == "asked")
+    frames_until(app, lambda: exercise.status == "asked")
     click(app, 15, 24)
     assert exercise.status == "solved"
     assert "Solved" in scene.passage.state.text
@@ -317,10 +307,10 @@ def test_mistakes_are_judged_by_the_tables(app: App) -> None:
     exercise = scene.exercise
     assert exercise is not None
     click(app, 15, 10)
-    frames(app, lambda: exercise.status != "judging")
+    frames_until(app, lambda: exercise.status != "judging")
     assert exercise.status == "wrong"
     click(app, 32, 27)
-    frames(app, lambda: exercise.status in ("solved", "asked"))
+    frames_until(app, lambda: exercise.status in ("solved", "asked"))
     if exercise.status == "asked":  # the first click took the wrong answer back
         click(app, 32, 27)
     assert exercise.status == "solved"
@@ -334,7 +324,7 @@ def test_the_report_leads_to_the_mistakes(app: App) -> None:
         app.controller.make(app.controller.session.board.parse_pdn(text))
     app.go.open(Action.REPORT)
     scene = app.go.scene
-    frames(app, lambda: app.thinker.review is not None and app.thinker.review.status == "done", 60)
+    frames_until(app, lambda: app.thinker.review is not None and app.thinker.review.status == "done", 60)
     app.frame()
     scene.press("retry")  # type: ignore[attr-defined]
     assert isinstance(app.go.scene, MistakesScene)

@@ -166,16 +166,17 @@ class Builder:
         self._tables.drop(*self._tables.filled() & {material for pair in pairs for material in slices_of(pair)})
 
     def _build(self, pair: Material, lacking: list[Kind], workers: Workers) -> None:
-        values, halves = self._fill(pair, workers)
-        self._write(pair, values, halves, lacking, workers)
+        self._fill(pair, workers)
+        halves = None if self._distances is None else self._distances.pair_rows(pair)
+        self._write(pair, self._tables.pair_rows(pair), halves, lacking, workers)
         for array in (self._tables, self._distances):
             if array is not None:
                 array.drop_second(pair)
 
-    def _fill(self, pair: Material, workers: Workers) -> tuple[Values, Halves | None]:
-        """Fills in a pair and all that it needs; returns its values and half distances.
+    def _fill(self, pair: Material, workers: Workers) -> None:
+        """Fills in a pair and all that it needs.
 
-        Those of a symmetric pair with the second side to move may be another pair's: files do not hold them.
+        What a symmetric pair has for the second side to move may be another pair's afterwards: files do not hold it.
         """
         tables, distances = self._tables, self._distances
         solved = all(material in tables for material in slices_of(pair))
@@ -186,11 +187,8 @@ class Builder:
                     self._fill(before, workers)
         if not solved:
             tables.fill_from(self.folder, pair, workers)
-        if distances is None:
-            return tables.pair_rows(pair), None
-        if not dated:
+        if distances is not None and not dated:
             distances.solve(pair, tables, tables.values_of(pair, workers), workers)
-        return tables.pair_rows(pair), distances.pair_rows(pair)
 
     def _has(self, material: Material) -> bool:
         return material in self._tables and (self._distances is None or material in self._distances)

@@ -301,13 +301,12 @@ def table_stats(folders: Iterable[Path], pieces: int | None = None) -> dict[str,
 
 
 def _total(counts: list[SliceCounts]) -> dict[str, Any]:
-    longest = max(counts, key=lambda count: count.longest_win or 0)
-    if any(count.win and count.longest_win is None for count in counts):  # one without distances may have a longer one
-        longest = SliceCounts(win=0, draw=0, loss=0)
+    dated = all(count.longest_win is not None for count in counts if count.win)  # else another win may be longer
+    longest = max(counts, key=lambda count: count.longest_win or 0) if dated else None
     return {
         "win": sum(count.win for count in counts),
         "draw": sum(count.draw for count in counts),
         "loss": sum(count.loss for count in counts),
-        "longest_win": longest.longest_win,
-        "longest_win_fen": longest.longest_fen,
+        "longest_win": longest and longest.longest_win,
+        "longest_win_fen": longest and longest.longest_fen,
     }

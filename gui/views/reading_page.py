@@ -25,7 +25,7 @@ class ReadingPage(MenuScene, Generic[Found]):
         super().__init__(app)
         self.found: Found | None = None
         self._reading: Future[Found] | None = None
-        self._waiting = False
+        self._begun = False
 
     def read(self, thread: str, work: Callable[[], Found]) -> None:
         """Begins to read, once.
@@ -34,23 +34,21 @@ class ReadingPage(MenuScene, Generic[Found]):
             thread: name of the thread, see ``gui.threads``.
             work: reads; its errors are shown.
         """
-        if self._reading is None:
-            self._reading, self._waiting = in_thread(thread, work), True
+        if not self._begun:
+            self._reading, self._begun = in_thread(thread, work), True
             self.say(_READING)
 
     def poll(self) -> None:
-        if self._waiting and self._reading is not None and self._reading.done() and not self.typing:
-            self._waiting = False
+        reading = self._reading
+        if reading is not None and reading.done() and not self.typing:
+            self._reading = None
             if self._foot[0] == _READING:
                 self.say("")
-            self.attempt(self._receive)
+            self.attempt(lambda: setattr(self, "found", reading.result()))
             chosen = len(self._selectable()) > 1  # not the only button that there was
             self.place()
             if not chosen:
                 self.menu.select_widget(self._selectable()[0])
-
-    def _receive(self) -> None:
-        self.found = None if self._reading is None else self._reading.result()
 
     def _selectable(self) -> list[Any]:
         return [widget for widget in self.menu.get_widgets() if widget.is_selectable]
