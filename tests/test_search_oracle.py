@@ -39,6 +39,18 @@ class Silent(TableOracle):
         return np.full_like(outcomes, UNKNOWN), np.full_like(plies, -1)
 
 
+class Recording(TableOracle):
+    """Records the numbers of pieces that are asked for."""
+
+    def __init__(self) -> None:
+        super().__init__(distances=False)
+        self.pieces: list[int] = []
+
+    def judge(self, positions: np.ndarray, patient: bool = True) -> tuple[np.ndarray, np.ndarray]:
+        self.pieces += np.bitwise_count(positions[:, 0] | positions[:, 1]).tolist()
+        return super().judge(positions, patient)
+
+
 def drawn_at_random(value: int, number: int, seed: int, least: int = 0) -> list[Board]:
     """Boards of two and three pieces with a value for the side to move, at least ``least`` plies from the end."""
     rng = np.random.default_rng(seed)
@@ -425,6 +437,30 @@ def test_a_plan_without_time_is_gone_on_with_and_ends_as_one_in_one_go(monkeypat
         tries += 1
     assert tries > 2
     assert found.tolist() == planned(ConversionPlanner(TableOracle(False)), board).tolist()
+
+
+def test_without_a_plan_only_leaves_with_fewer_pieces_than_the_root_are_looked_up() -> None:
+    oracle, alone = Recording(), 2 * [0]
+    for number, fens in enumerate([[KING_WALK], [KING_WALK, KING_TAKES]]):
+        search = started(SearchConfig(num_simulations=200), [Board(fen) for fen in fens], oracle=oracle)
+        search.plan_until(0.0)
+        search.select()
+        search.evaluate(HashEvaluator())
+        oracle.pieces.clear()
+        search.run(HashEvaluator())
+        alone[number] = oracle.pieces.count(3)
+    assert alone[0] == 0 < alone[1]  # another game's leaves are looked up as before
+    assert (search.result(0).proofs == UNKNOWN).any()
+    search.plan_until(math.inf)
+    search.start(0, explore=False)
+    search.run(HashEvaluator())
+    assert search.result(0).wdl.tolist() == [1, 0, 0]
+    push_index(board := Board(KING_WALK), search.choose(0))
+    search.set_board(0, board)
+    search.start(0, explore=False)
+    oracle.pieces.clear()
+    search.run(HashEvaluator())
+    assert oracle.pieces.count(3) > 0  # the next root is looked up again
 
 
 def test_a_search_that_is_extended_is_the_longer_search() -> None:

@@ -1,5 +1,6 @@
 """Steps in compiled code, with evaluator and tables, give the same nodes as steps through Python."""
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from itertools import count, islice
@@ -22,6 +23,7 @@ from engine.tablebase import Tablebase, open_tablebase
 from engine.tablebase.probing import Tables
 
 ENDGAMES = ["B:W31,32,27:B1,K10,2", "W:WK18,K19,30:BK1,12,5,9", "B:W18,K22:B7,8,K11,3"]
+WON = "B:W12,K25:BK1,K9,K32"  # the tables of the package have no distances of it
 CONFIGS = {
     "one leaf": SearchConfig(num_simulations=150),
     "in flight": SearchConfig(num_simulations=300, leaves_in_flight=16, shot_prior=0.3, policy_temperature=2.0),
@@ -215,6 +217,19 @@ def test_the_tables_are_left_what_they_must_read(fen: str, tables: Tablebase) ->
     search.run(HashedEvaluator())
     assert oracle.asked > 0
     assert search._root(0)["proof"] != UNKNOWN or search.result(0).simulations >= 300
+
+
+@pytest.mark.parametrize("deadline", [0.0, math.inf])
+def test_same_trees_with_and_without_a_plan_for_a_win(deadline: float, tables: Tablebase) -> None:
+    config = CONFIGS["in flight"].model_copy(update={"oracle": "tablebase"})
+    searches = [trees(config, [Board(WON)], kind(tables)) for kind in (CompiledOracle, PlainOracle)]
+    for search in searches:
+        search.plan_until(deadline)
+        search.start(0)
+        search.run(HashedEvaluator())
+    assert_same(*searches)
+    proven = [search._root(0)["proof"] != UNKNOWN for search in searches]
+    assert proven == 2 * [deadline > 0]
 
 
 @pytest.mark.parametrize("resting", [False, True])

@@ -65,11 +65,18 @@ def _proof_plies(plies):
 
 
 @njit(cache=True)
-def rows_of_few(positions, most):
-    """Indices, int64 [n], of those positions (uint32 [N, 4]) that have at most ``most`` pieces."""
-    rows, found = np.empty(positions.shape[0], np.int64), 0
-    for row in range(positions.shape[0]):
-        if popcount(positions[row, 0] | positions[row, 1]) <= most:
+def is_covered(state, i):
+    """Whether waiting leaf ``i`` is looked up in tables: it has at most as many pieces as its slot allows."""
+    slot = state.slots[state.waiting[i] // lanes_of(state)]
+    return popcount(state.leaves[i, 0] | state.leaves[i, 1]) <= slot.covered
+
+
+@njit(cache=True)
+def covered_rows(state, first, n):
+    """Those of the waiting leaves ``first`` to ``n - 1`` that are looked up in tables, int64 [m]."""
+    rows, found = np.empty(n - first, np.int64), 0
+    for row in range(first, n):
+        if is_covered(state, row):
             rows[found] = row
             found += 1
     return rows[:found]

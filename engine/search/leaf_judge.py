@@ -12,7 +12,8 @@ Otherwise the value is only a bound: the node is searched further, and its evalu
 A root that the tables cover is not marked itself. All its moves are looked up at once, and of the winning moves only
 the shortest are marked. If the tables have no distances, ``conversion`` finds the shortest way to the next irreversible
 move that keeps the win; a game can have only few such moves, so it ends. Plies of such proofs count from
-``NO_DISTANCE``.
+``NO_DISTANCE``. If time does not suffice for that, the tables give all positions around the root the same value; so the
+search looks up only leaves with fewer pieces than the root, and the evaluator tells the others apart.
 
 ``probe_leaves`` looks up blocks that are in memory, within the compiled step loop. ``LeafJudge`` does the rest: blocks
 that must be read from disk first, and roots.
@@ -24,7 +25,6 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from ..bitboard import popcount
 from ..movegen import MAX_MOVES
 from ..outcomes import DRAW, UNKNOWN, WIN
 from ..tablebase.probing import KNOWN, NOT_LOADED, probe_loaded
@@ -45,9 +45,9 @@ def probe_leaves(state, tables, first, n):
     """
     inside, asks = 0, tables.waits[0] != 0 or tables.resting[0] == 0
     for i in range(first, n):
-        own, opp, kings = state.leaves[i, 0], state.leaves[i, 1], state.leaves[i, 2]
-        if popcount(own | opp) > tables.max_pieces[0]:
+        if not judging.is_covered(state, i):
             continue
+        own, opp, kings = state.leaves[i, 0], state.leaves[i, 1], state.leaves[i, 2]
         lane = state.waiting[i]
         value, plies, found = probe_loaded(own, opp, kings, tables)
         if state.depths[lane] == 0 or (found == NOT_LOADED and asks):
@@ -97,11 +97,11 @@ class LeafJudge:
             Number of leaves that still wait, including the earlier ones; they are at the front of ``state.waiting``.
         """
         state = self._state
-        few = first + judging.rows_of_few(state.leaves[first:n], self._oracle.max_pieces)
-        if len(few) == 0:
+        rows = judging.covered_rows(state, first, n)
+        if len(rows) == 0:
             return n
-        lanes = state.waiting[few]
-        state.outcomes[lanes], state.plies[lanes] = self._oracle.judge(state.leaves[few], self.deadline == math.inf)
+        lanes = state.waiting[rows]
+        state.outcomes[lanes], state.plies[lanes] = self._oracle.judge(state.leaves[rows], self.deadline == math.inf)
         n = int(judging.settle_leaves(state, first, n))
         kept = first
         for row in range(first, n):
@@ -121,4 +121,7 @@ class LeafJudge:
         if decided or outcome != WIN or not judging.has_open_win(state, slot, outcomes):
             return decided
         ranks = self._planner.ranks(root, self._moves[:count], self.deadline)
-        return bool(judging.settle_root(state, lane, outcomes, ranks, NO_DISTANCE))
+        if judging.settle_root(state, lane, outcomes, ranks, NO_DISTANCE):
+            return True
+        state.slots[slot]["covered"] = int(root[0] | root[1]).bit_count() - 1
+        return False

@@ -33,7 +33,8 @@ def start_roots(state, slots, targets, noises, searcher, few):
         targets: int64 [n], simulations.
         noises: float32 [n], fraction of noise in the root's priors.
         searcher: 1 if the searching side is the side to move, -1 if it is the opponent.
-        few: trees whose root has at most ``few`` pieces are cleared, see ``LeafJudge.judges_root``.
+        few: most pieces of a leaf that is looked up in tables. Trees whose root has no more are cleared, see
+            ``LeafJudge.judges_root``.
     """
     for i in range(slots.shape[0]):
         g = slots[i]
@@ -42,7 +43,7 @@ def start_roots(state, slots, targets, noises, searcher, few):
         if popcount(root.own | root.opp) <= few:
             clear_root(state, g)
         slot.target, slot.noise, slot.searcher = targets[i], noises[i], searcher
-        slot.active, slot.waiting = 1, 0
+        slot.active, slot.waiting, slot.covered = 1, 0, few
         if slot.noise > 0 and root.visits > 0:
             mix_noise(state.nodes, state.slots, state.noises, g)
 
