@@ -11,7 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from engine.console import Console
+from engine.errors import one_line
 
+from .ratings import RatingsError
 from .requests import StatusRequest
 from .run_folder import RunError, RunFolder
 from .run_status import MachineFigures, StatusFigures, read_status
@@ -48,7 +50,7 @@ def status_command(request: StatusRequest, quiet: bool) -> StatusFigures:
         while True:
             time.sleep(_WATCH_S)
             if request.watch:
-                show(_page(read()))
+                show(_page_now(read))
 
 
 def _display(console: Console, closing: ExitStack) -> Callable[[RenderableType], object]:
@@ -57,6 +59,14 @@ def _display(console: Console, closing: ExitStack) -> Callable[[RenderableType],
         return console.print
     live = closing.enter_context(Live(console=console, auto_refresh=False))
     return partial(live.update, refresh=True)
+
+
+def _page_now(read: Callable[[], StatusFigures]) -> RenderableType:
+    """The page, or why the run cannot be read at this moment: its file system may be away for a while."""
+    try:
+        return _page(read())
+    except (RunError, RatingsError, OSError) as error:
+        return Text(f"The run cannot be read now: {one_line(error)}", style="red")
 
 
 def _serve_metrics(read: Callable[[], StatusFigures], port: int) -> Callable[[], None]:

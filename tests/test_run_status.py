@@ -197,6 +197,10 @@ def test_the_page_is_shown_again_and_again(tmp_path: Path) -> None:
         with run.log_path.open("a") as log:
             log.write(json.dumps({**play(1020, 0, "a", 20), "total_games": 1234}) + "\n")
         assert next(line for line in watching.stdout if "1,234 games" in line)
+        away = run.path.rename(tmp_path / "away")
+        assert next(line for line in watching.stdout if "The run cannot be read now: " in line)
+        away.rename(run.path)
+        assert next(line for line in watching.stdout if "1,234 games" in line)
         watching.send_signal(signal.SIGINT)
     assert watching.returncode == 130
 
