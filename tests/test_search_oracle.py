@@ -20,6 +20,7 @@ from engine.outcomes import DRAW, LOSS, UNKNOWN, WIN
 from engine.players.search_player import SearchPlayer
 from engine.search import Ending, LockstepSearch, SearchConfig, UniformEvaluator, tree
 from engine.search.conversion import ConversionPlanner
+from engine.search.in_flight import IN_FLIGHT
 
 VALUE_OF_PROOF = {WIN: -1, DRAW: 0, LOSS: 1}  # a node's proof is its mover's, the table's its opponent's
 KING_WALK = "B:WK2:BK28,K32"  # won in 31 plies, none of them but the last irreversible
@@ -248,6 +249,39 @@ def test_proofs_hold_under_the_80_ply_rule(distances: bool) -> None:
                 assert exact == VALUE_OF_PROOF[int(node["proof"])]
                 checked += 1
     assert checked > 100
+
+
+class Unreadable(TableOracle):
+    """Fails at its third and at its sixth question."""
+
+    calls = 0
+
+    def judge(self, positions: np.ndarray, patient: bool = True) -> tuple[np.ndarray, np.ndarray]:
+        self.calls += 1
+        if self.calls in (3, 6):
+            raise OSError("cannot read the table")
+        return super().judge(positions, patient)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_an_oracle_that_fails_leaves_no_leaf_waiting(name: str) -> None:
+    board = Board("W:W30,K14,K15:BK6,K22")
+    config = SearchConfig(num_simulations=400, **SETTINGS[name])
+    search = LockstepSearch(config, 2, leaf_oracle=Unreadable(True))
+    for slot in range(2):
+        search.set_board(slot, board)
+    for _ in range(2):
+        for slot in range(2):
+            search.start(slot, explore=False)
+        with pytest.raises(OSError, match="cannot read"):
+            search.run(HashEvaluator())
+        nodes, first, end = search.tree(0)
+        assert (nodes["proof_plies"][first:end] != IN_FLIGHT).all()
+        assert search.evaluate(HashEvaluator()) == 0
+    for slot in range(2):
+        search.start(slot, explore=False)
+    search.run(HashEvaluator())
+    assert not search.active().any()
 
 
 class LateOracle(TableOracle):

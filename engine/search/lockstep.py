@@ -251,12 +251,22 @@ class LockstepSearch:
     def _settle(self, judged: int) -> int:
         """Settles waiting leaves that the oracle knows, except the first ``judged``, and selects others in their place;
         returns the number of waiting leaves."""
-        while self._judge is not None and judged < self._num_waiting:
-            found, judged = self._num_waiting, self._judge.settle(judged, self._num_waiting)
-            if judged == found:
-                break
-            self._num_waiting = self._select(judged)
+        try:
+            while self._judge is not None and judged < self._num_waiting:
+                found, judged = self._num_waiting, self._judge.settle(judged, self._num_waiting)
+                if judged == found:
+                    break
+                self._num_waiting = self._select(judged)
+        except BaseException:
+            self._drop_leaves(self._num_waiting)
+            raise
         return self._num_waiting
+
+    def _drop_leaves(self, n: int) -> None:
+        """Drops the first ``n`` waiting leaves, which are all that wait: else they would count as visited for ever, and
+        more leaves than there is room for would wait at the next step."""
+        drop_leaves(self._state, n)
+        self._num_waiting = 0
 
     def _select(self, waiting: int) -> int:
         return int(select_leaves(self._state, self._settings, 0, self.slots, waiting))
@@ -273,7 +283,7 @@ class LockstepSearch:
                 policy, wdl = evaluator.evaluate(self._state.leaves[:n])
                 self.back_up(n, policy, wdl)
             except BaseException:
-                drop_leaves(self._state, n)  # else they would count as visited for ever
+                self._drop_leaves(n)
                 raise
         return n
 
@@ -334,8 +344,8 @@ class LockstepSearch:
 
     def stop(self) -> None:
         """Ends all searches at once; their results so far remain."""
-        drop_leaves(self._state, self._num_waiting)
-        self._slots["active"], self._num_waiting = 0, 0
+        self._drop_leaves(self._num_waiting)
+        self._slots["active"] = 0
 
     def active(self) -> np.ndarray:
         """bool [slots]: whether each slot's search has not reached its target."""
