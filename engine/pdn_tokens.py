@@ -100,7 +100,7 @@ def _too_long(comment: Token) -> Token:
 def _starts_game(token: Token) -> bool:
     """Whether a token behind a ``*`` shows that the ``*`` ended a game."""
     if token.kind == "number" and token.text[0] != ".":
-        return int(token.text.rstrip(". \t\r\n")) == 1 and token.text.count(".") < 2
+        return int(token.text.rstrip(".").rstrip()) == 1 and token.text.count(".") < 2
     return token.kind == "tag"
 
 

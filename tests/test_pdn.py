@@ -182,6 +182,12 @@ def test_a_star_is_a_mark_or_an_end() -> None:
     assert ended[2].comments == ["of the third"]
 
 
+@pytest.mark.parametrize("space", [" ", "\x0b", "\x1c", "\xa0", "\u2003"])
+def test_any_white_space_may_stand_behind_a_number(space: str) -> None:
+    first, second = read_games(f"1{space}. 11-15 * 1{space}. 9-14 *")
+    assert [len(first.moves), len(second.moves)] == [1, 1]
+
+
 def test_glued_results() -> None:
     """A result without a space after the last move, and the moves 1-10 and 1x10, which begin like a draw."""
     fen = '[FEN "B:W6,22:B1,17"]'
