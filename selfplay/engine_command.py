@@ -11,6 +11,7 @@ from engine.hub.params import Param, Value
 from engine.hub.server import serve
 from engine.players import Player, PlayerError, make_simple_player
 from engine.players.spec import CHAMPION, MAX_SIMULATIONS, BackendName, NetworkSpec, OracleName, why_no_network
+from engine.search import BOARD_SEARCH
 from engine.version import installed_version
 
 from .compiling import made_beside_compiling
@@ -32,6 +33,7 @@ def engine_command(request: EngineRequest) -> None:
         serve(lambda _: made_beside_compiling(lambda: _made(spec)), sys.stdin, sys.stdout, version=version, params=[])
         return
     _check_folder(spec)
+    spec.changed(BOARD_SEARCH)  # a setting that is out of range is told now
     simulations = request.simulations if spec.simulations is None else spec.simulations
     params = [
         Param("simulations", simulations, "int", 0, MAX_SIMULATIONS),

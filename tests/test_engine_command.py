@@ -72,6 +72,7 @@ NO_OPTIONS = "it has no options after @, and there is no network to load"
         (".", "'.' is no player: there is no checkpoint and no run in it"),
         ("", f"'' is no player: {NO_FOLDER}"),
         ("champion@9999999999", "number of simulations is 9999999999, not in 0 to 200000"),
+        ("champion@draw_value=7", "champion@draw_value=7: Input should be less than or equal to 1"),
     ],
 )
 def test_a_wrong_player_is_told_at_once(player: str, why: str) -> None:
