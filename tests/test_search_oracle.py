@@ -538,3 +538,21 @@ def test_search_player_hands_the_oracle_on() -> None:
         before = distance_of(board)
         board.push(move)
         assert distance_of(board) == before - 1
+
+
+class WithoutMen(TableOracle):
+    """Fails where it is asked for a position with men."""
+
+    def judge(self, positions: np.ndarray, patient: bool = True) -> tuple[np.ndarray, np.ndarray]:
+        if ((positions[:, 0] | positions[:, 1]) & ~positions[:, 2]).any():
+            raise OSError("cannot read the table")
+        return super().judge(positions, patient)
+
+
+def test_a_board_that_fails_does_not_fail_the_boards_that_are_asked_for_after_it() -> None:
+    kings, men = Board("W:WK2,K3:BK28"), Board("W:WK2,22:BK28")
+    config = SearchConfig(num_simulations=20, oracle="tablebase")
+    player = SearchPlayer("network", HashEvaluator(), config, leaf_oracle=WithoutMen(True))
+    with pytest.raises(OSError, match="cannot read"):
+        player.choose([kings, men])
+    assert player.choose([kings])[0] in kings.legal_moves

@@ -117,6 +117,7 @@ class SearchPlayer:
         if len(boards) > self._search.slots:
             self._search = LockstepSearch(self.config, len(boards), leaf_oracle=self._leaf_oracle)
             _reseed(self._search, self._seed)
+        self._search.stop()  # those that a failure has left unfinished would go on in the other slots
         for slot, board in enumerate(boards):
             self._search.set_board(slot, board)
             self._search.start(slot, explore=explore)
