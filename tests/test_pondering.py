@@ -15,6 +15,7 @@ from engine.players.search_player import SearchPlayer
 from engine.players.spec import RandomSpec
 from engine.players.time_control import TimeControl
 from engine.search import SearchConfig, UniformEvaluator
+from engine.search.step_loop import StepCounts
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
 from selfplay.match import play_games
@@ -65,6 +66,30 @@ def test_it_stops_when_it_is_told(player: PonderingPlayer) -> None:
     player.seconds = 0.03
     assert player._player.seconds == 0.03
     assert player.begin(board).advance(0.01)
+
+
+class FailsInTheOpponentsTime(UniformEvaluator):
+    """Cannot evaluate in the thread that ponders."""
+
+    def search(self, *_: object) -> StepCounts:
+        if threading.current_thread() is not threading.main_thread():
+            raise OSError("cannot read a table")
+        return super().search(*_)
+
+
+def test_a_failure_in_the_opponent_s_time_leaves_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    failures: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", failures.append)
+    config = SearchConfig(num_simulations=ENOUGH)
+    player = PonderingPlayer(SearchPlayer("me", FailsInTheOpponentsTime(), config, seconds=0.02))
+    board = Board()
+    board.push(player.choose([board])[0])
+    assert player._thread is not None
+    player._thread.join()
+    board.push(board.legal_moves[0])
+    assert player.choose([board])[0] in board.legal_moves
+    player.close()
+    assert not failures
 
 
 def test_an_analysis_is_not_pondered_on(player: PonderingPlayer) -> None:

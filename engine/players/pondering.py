@@ -1,5 +1,6 @@
 """Pondering: a player that goes on searching while its opponent thinks."""
 
+import contextlib
 import threading
 from collections.abc import Sequence
 
@@ -72,6 +73,7 @@ class PonderingPlayer:
         self._thread.start()
 
     def _search(self, board: Board, purpose: Purpose) -> None:
-        thinking = self._player.begin(board, purpose, pondering=True)
-        while not self._enough.is_set() and thinking.advance(_SLICE_S):
-            pass
+        with contextlib.suppress(Exception):  # the player's own search fails, too, if it needs what has failed here
+            thinking = self._player.begin(board, purpose, pondering=True)
+            while not self._enough.is_set() and thinking.advance(_SLICE_S):
+                pass
