@@ -254,6 +254,21 @@ def test_depth_is_no_limit_for_a_search_that_does_not_go_by_depth(talks: Talks, 
     assert limited.passed[-1].args["nodes"] == own.passed[-1].args["nodes"] != "0"
 
 
+def test_an_analysis_with_a_depth_alone_is_impartial_and_ends(talks: Talks, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[Purpose] = []
+    begin = SearchPlayer.begin
+
+    def noted(player: SearchPlayer, board: Board, purpose: Purpose = "move", pondering: bool = False) -> TreeSearch:
+        begun.append(purpose)
+        return begin(player, board, purpose, pondering)
+
+    monkeypatch.setattr(SearchPlayer, "begin", noted)
+    talk = talks(lambda _: search_player(60))
+    talk.done("init", "level depth=30", "go analyze")
+    assert begun[1:] == ["analysis"]  # the first was to warm up
+    assert 60 <= int(talk.passed[-1].args["nodes"]) < 200
+
+
 def test_counting_nodes_makes_no_thoughts(talks: Talks, monkeypatch: pytest.MonkeyPatch) -> None:
     looked, thought = [], TreeSearch.thought
     monkeypatch.setattr(TreeSearch, "thought", lambda self: looked.append(1) or thought(self))

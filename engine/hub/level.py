@@ -40,6 +40,11 @@ class Level(NamedTuple):
         """Whether these limits end a search."""
         return not self.infinite and (self.timed or (self.depth, self.nodes) != (None, None))
 
+    @property
+    def by_depth(self) -> bool:
+        """Whether depth is the only limit."""
+        return self.limited and self.nodes is None and not self.timed
+
     def seconds(self, moves_made: int) -> float | None:
         """Seconds for the player's next move after ``moves_made`` own moves; None: no limit. See ``clock_share``."""
         if self.time is None:

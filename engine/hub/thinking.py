@@ -131,12 +131,15 @@ def _begin(player: WatchablePlayer, search: Search) -> Thinking:
     """Begins the search: with the player's own limits if the level has none that it can use, else without limits."""
     if isinstance(player, SearchPlayer):
         player.planning_s = search.planning_s
+        if search.mode == "analyze" and search.level is not None and search.level.by_depth:
+            # Its own limit, but not its own search, which is partial and may draw its move.
+            search.level = Level(nodes=max(1, player.config.num_simulations))
     if search.level is None and search.mode != "analyze":
         return player.begin(search.board)
     thinking = player.begin(search.board, "analysis" if search.mode == "analyze" else "game")
     level = search.level
-    usable = level is None or level.nodes is not None or level.timed or not level.limited
-    return thinking if usable or _goes_by_depth(level, thinking) else player.begin(search.board)
+    usable = level is None or not level.by_depth or _goes_by_depth(level, thinking)
+    return thinking if usable else player.begin(search.board)
 
 
 def _goes_by_depth(level: Level | None, thinking: Thinking) -> bool:
