@@ -63,7 +63,7 @@ class TextGame:
                 break
             if self.board.turn in self._humans:
                 result = self._ask()
-            elif self.board.ply >= _MOST_PLIES:
+            elif not self._humans and self.board.ply >= _MOST_PLIES:
                 self._write(f"stopped after {_MOST_PLIES} plies")
                 break
             else:

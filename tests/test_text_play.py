@@ -40,6 +40,16 @@ def play(fen: str, side: str, *lines: str) -> tuple[str, TextGame, list[str]]:
     return game.play(), game, shown
 
 
+def test_only_a_game_of_two_programs_is_stopped_when_it_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("selfplay.text_play._MOST_PLIES", 1)
+    _, game, shown = play(START_FEN, "black", "11-15", "quit")
+    assert game.board.ply == 2
+    assert not any("stopped" in text for text in shown)
+    _, game, shown = play(START_FEN, "none")
+    assert game.board.ply == 1
+    assert "stopped after 1 plies" in shown
+
+
 def test_a_game_to_its_end() -> None:
     result, _, shown = play("B:BK10:W22,K30", "both", "10-15", "22-18", "15x22")
     assert result == "*"  # the lines end before the game does
