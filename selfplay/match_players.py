@@ -59,7 +59,9 @@ class Players:
             return make_simple_player(spec, conditions.seconds)
         from .players import make_player  # loads torch, which other players do not need
 
-        return make_player(replace(spec, folder=self.folders.get(spec.folder, spec.folder)), conditions)
+        player = make_player(replace(spec, folder=self.folders.get(spec.folder, spec.folder)), conditions)
+        player.name = spec.text  # as the match names it, whichever folder that is
+        return player
 
     def close(self) -> None:
         """Ends external engines and pondering."""

@@ -21,6 +21,7 @@ from engine.players.time_control import TimeControl
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
 from selfplay.match import play_match
+from selfplay.match_players import Players
 from selfplay.match_pool import MatchPool
 from selfplay.match_record import FORFEIT, MatchGame, MoveNote
 from selfplay.match_tasks import LOCKSTEP, Pairing, Task, make_tasks
@@ -141,6 +142,17 @@ def test_networks_play_the_same_games_in_processes(network: str, monkeypatch: py
     values = [note.value for game in shared.values() for note in game.notes if note.value is not None]
     assert values
     assert all(-1 <= value <= 1 for value in values)
+
+
+def test_a_network_has_the_name_of_the_match_wherever_it_lies(network: str) -> None:
+    """Games of a cluster, where networks lie in temporary folders, were of other players when a match was resumed."""
+    players = Players()
+    players.folders = {"net": network}
+    (task,) = make_tasks(pair("net@2", "random"), starts(2), 1)
+    assert [(game.black, game.white) for game in sorted(players.play(task), key=lambda game: game.index)] == [
+        ("net@2", "random"),
+        ("random", "net@2"),
+    ]
 
 
 def test_timed_games_know_time_and_value() -> None:

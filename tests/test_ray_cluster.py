@@ -175,12 +175,11 @@ def test_tables_are_built_on_nodes_that_are_lost(cluster: Cluster, tmp_path: Pat
     assert away == here
 
 
-def games_of(text: str) -> list[tuple[str, str, str]]:
-    """Round, result and moves of each game, in the order of the rounds."""
-    games = list(read_games(text))
-    return sorted(
-        (game.headers["Round"], game.result, " ".join(str(node.move) for node in game.moves)) for game in games
-    )
+def games_of(text: str) -> list[tuple[str, ...]]:
+    """Round, players, result and moves of each game, in the order of the rounds."""
+    tags = "Round", "Black", "White", "Result"
+    games = [(game.headers, " ".join(str(node.move) for node in game.moves)) for game in read_games(text)]
+    return sorted((*(headers[tag] for tag in tags), moves) for headers, moves in games)
 
 
 @pytest.mark.parametrize("cluster", ["f00d" * 16], indirect=True)
