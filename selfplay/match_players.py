@@ -2,7 +2,7 @@
 
 import contextlib
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from engine.board import Board
@@ -16,7 +16,7 @@ from engine.players.time_control import TimeControl
 from .conditions import Conditions
 from .match import play_games, seed_players
 from .match_record import MatchGame
-from .match_tasks import Pairing, Task
+from .match_tasks import Task
 from .referee import ask_timed
 
 _MOST_PLAYERS = 6  # players that a process keeps for later pairings of a ladder
@@ -28,7 +28,7 @@ class Players:
     """The players of a process, made at first use; beyond ``_MOST_PLAYERS`` the least recently used ones are closed.
 
     Attributes:
-        folders: folder of a network on the machine that sent it → its folder here.
+        folders: folder that names a network → its copy on this machine, if tasks come from another one.
     """
 
     def __init__(self) -> None:
@@ -38,28 +38,30 @@ class Players:
     def play(self, task: Task) -> Iterator[MatchGame]:
         """Plays the games of a task; raises what ``players.make_player`` raises."""
         pairing = task.pairing
-        player_a, player_b = (self._player(pairing, spec, role) for role, spec in enumerate(pairing.players))
+        player_a, player_b = (self._player(task, spec, role) for role, spec in enumerate(pairing.players))
         seed_players(player_a, player_b, pairing.seed, task.starts[0][0])
         concurrency = len(task.starts) if pairing.lockstep else 1
         return play_games(player_a, player_b, task.starts, concurrency=concurrency, control=pairing.control)
 
-    def _player(self, pairing: Pairing, spec: PlayerSpec, role: int) -> Player:
+    def _player(self, task: Task, spec: PlayerSpec, role: int) -> Player:
+        pairing = task.pairing
         key = spec, role, pairing.conditions
         if key not in self._made:
             while len(self._made) >= _MOST_PLAYERS:
                 close_player(self._made.popitem(last=False)[1])
-            self._made[key] = self._make(spec, pairing.conditions)
+            self._made[key] = self._make(spec, pairing.conditions, {**task.folders, **self.folders})
             if pairing.control.kind != "none":
                 _warm_up(spec, self._made[key])
         self._made.move_to_end(key)
         return self._made[key]
 
-    def _make(self, spec: PlayerSpec, conditions: Conditions) -> Player:
+    @staticmethod
+    def _make(spec: PlayerSpec, conditions: Conditions, folders: Mapping[str, str]) -> Player:
         if not isinstance(spec, NetworkSpec):
             return make_simple_player(spec, conditions.seconds)
         from .players import make_player  # loads torch, which other players do not need
 
-        player = make_player(replace(spec, folder=self.folders.get(spec.folder, spec.folder)), conditions)
+        player = make_player(replace(spec, folder=folders.get(spec.folder, spec.folder)), conditions)
         player.name = spec.text  # as the match names it, whichever folder that is
         return player
 

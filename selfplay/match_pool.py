@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Self
 
+from engine.players.spec import NetworkSpec
+
 from .match_players import Players
 from .match_record import MatchGame
 from .match_tasks import Pairing, Task
@@ -47,8 +49,12 @@ class MatchPool:
     def play(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, MatchGame]]:
         """Plays all tasks; yields each game as soon as it is over, with its task (perhaps without finished games).
 
+        A run plays with the network that is its best one now: a later promotion changes nothing.
+
         Raises ``MatchError`` if ``_MOST_DEATHS`` processes have died with the same game, or a player cannot be made.
         """
+        folders = _checkpoints(tasks)
+        tasks = [replace(task, folders=folders) for task in tasks]
         if self._players is not None:
             for task in tasks:
                 for game in self._players.play(task):
@@ -98,3 +104,14 @@ class MatchPool:
                     f"{_MOST_DEATHS} processes have died with game {index + 1} of {names}, "
                     f"the last with {how}; the match is stopped"
                 )
+
+
+def _checkpoints(tasks: Sequence[Task]) -> dict[str, str]:
+    """``Task.folders`` of all networks; raises ``PlayerError`` if there is no such network."""
+    players = {player for task in tasks for player in task.pairing.players}
+    named = {player.folder for player in players if isinstance(player, NetworkSpec)}
+    if not named:
+        return {}
+    from .players import checkpoint_folder  # loads torch, which other players do not need
+
+    return {folder: str(checkpoint_folder(folder)) for folder in named}

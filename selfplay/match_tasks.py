@@ -1,8 +1,8 @@
 """Divides the games of a match into tasks, which go to other processes and machines as JSON."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 
 from engine.board import Board, Move
 from engine.players.spec import HubSpec, NetworkSpec, PlayerSpec, parse_player
@@ -48,10 +48,15 @@ class Pairing:
 
 @dataclass(frozen=True)
 class Task:
-    """Games for one process: the pairing, and index and opening of each game."""
+    """Games for one process: the pairing, and index and opening of each game.
+
+    Attributes:
+        folders: folder that names a network (perhaps that of a run) → folder of the checkpoint that plays.
+    """
 
     pairing: Pairing
     starts: tuple[tuple[int, Opening], ...]
+    folders: Mapping[str, str] = field(default_factory=dict)
 
     def encode(self) -> bytes:
         starts = [
@@ -59,7 +64,8 @@ class Task:
             for index, opening in self.starts
         ]
         texts = {"player_a": self.pairing.player_a.text, "player_b": self.pairing.player_b.text}
-        return json.dumps({"pairing": {**asdict(self.pairing), **texts}, "starts": starts}).encode()
+        fields = {"pairing": {**asdict(self.pairing), **texts}, "starts": starts, "folders": dict(self.folders)}
+        return json.dumps(fields).encode()
 
     @staticmethod
     def decode(data: bytes) -> "Task":
@@ -73,7 +79,7 @@ class Task:
             for move in moves:
                 board.push(Move(move["start"], move["end"], tuple(move["captured"]), tuple(move["path"])))
             starts.append((index, Opening(name, board)))
-        return Task(Pairing(**pairing), tuple(starts))
+        return Task(Pairing(**pairing), tuple(starts), fields["folders"])
 
 
 def make_tasks(pairing: Pairing, starts: Sequence[tuple[int, Opening]], jobs: int) -> list[Task]:

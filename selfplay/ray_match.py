@@ -67,11 +67,9 @@ class RayStarter:
         return _RayWorker(self)
 
     def network(self, folder: str) -> Any:
-        """Ray's reference to the files of a network; Ray sends them to each node once."""
+        """Ray's reference to the files of a checkpoint; Ray sends them to each node once."""
         if folder not in self._networks:
-            from .players import checkpoint_folder
-
-            path = checkpoint_folder(folder)
+            path = Path(folder)
             files = {
                 file.relative_to(path).as_posix(): file.read_bytes()
                 for file in [*path.glob("*.*"), *path.glob("student/*.*")]
@@ -117,7 +115,7 @@ class _RayWorker(MatchWorker):
     def send(self, task: Task) -> None:
         self.task = task
         folders = sorted({spec.folder for spec in task.pairing.players if isinstance(spec, NetworkSpec)})
-        networks = [self._starter.network(folder) for folder in folders]
+        networks = [self._starter.network(task.folders[folder]) for folder in folders]
         self.answers = self._actor.play.options(num_returns="streaming").remote(task.encode(), folders, *networks)
 
     def _listen(self) -> bytes:

@@ -1,6 +1,7 @@
 """Games in several processes: same results for any number, processes that die, and errors in one line."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from engine.players import parse_player
 from engine.players.time_control import TimeControl
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
+from selfplay.config import make_config
 from selfplay.match import play_match
 from selfplay.match_players import Players
 from selfplay.match_pool import MatchPool
@@ -27,6 +29,7 @@ from selfplay.match_record import FORFEIT, MatchGame, MoveNote
 from selfplay.match_tasks import LOCKSTEP, Pairing, Task, make_tasks
 from selfplay.match_workers import _MESSAGE
 from selfplay.openings import MatchError, Opening, make_openings
+from selfplay.run_folder import RunFolder
 
 ROOT = Path(__file__).parents[1]
 needs_signals = pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
@@ -142,6 +145,32 @@ def test_networks_play_the_same_games_in_processes(network: str, monkeypatch: py
     values = [note.value for game in shared.values() for note in game.notes if note.value is not None]
     assert values
     assert all(-1 <= value <= 1 for value in values)
+
+
+def test_a_match_with_a_run_plays_on_with_the_network_of_its_beginning(tmp_path: Path, network: str) -> None:
+    """Also where a process makes the player later, as in a ladder, or where it has died."""
+    run = RunFolder.create(tmp_path / "run", make_config("smoke"))
+    other = make_network(NETWORKS["tiny"])
+    with torch.no_grad():
+        for parameter in other.parameters():
+            parameter.add_(torch.randn_like(parameter))
+    shutil.copytree(network, run.checkpoint("000000"))
+    save_checkpoint(run.checkpoint("000001"), other, {"steps": 1})
+
+    def tasks(folder: Path) -> list[Task]:
+        texts = (f"{folder}@{number}@off" for number in (2, 3))
+        return [task for text in texts for task in make_tasks(pair(text, "random"), starts(2), 1)]
+
+    moves = {}
+    for place in (run.path, run.checkpoint("000000"), run.checkpoint("000001")):
+        run.write_state(run.read_state().model_copy(update={"best": "000000"}))
+        with MatchPool(1) as pool:
+            games = []
+            for _, game in pool.play(tasks(place)):
+                games.append(game)
+                run.write_state(run.read_state().model_copy(update={"best": "000001"}))
+        moves[place] = [game.moves for game in games]
+    assert moves[run.path] == moves[run.checkpoint("000000")] != moves[run.checkpoint("000001")]
 
 
 def test_a_network_has_the_name_of_the_match_wherever_it_lies(network: str) -> None:
