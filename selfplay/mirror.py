@@ -5,6 +5,7 @@ last, so the copy is always one complete state of the run, though perhaps an old
 """
 
 import logging
+import re
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -169,9 +170,10 @@ class Mirror:
 
     def _list_objects(self) -> set[str]:
         try:
-            return {Path(name).name for name in self._files.ls(f"{self._root}/objects", detail=False)}
+            names = {Path(name).name for name in self._files.ls(f"{self._root}/objects", detail=False)}
         except FileNotFoundError:
             return set()
+        return {name for name in names if re.fullmatch("[0-9a-f]{64}", name)}  # files of others are left alone
 
     def _object(self, digest: str) -> str:
         return f"{self._root}/objects/{digest}"

@@ -256,6 +256,14 @@ def test_what_failed_updates_have_written_is_removed(
     assert len(list(objects.iterdir())) == len(set(contents(run.path).values()))
 
 
+def test_files_of_others_are_left_alone(run: RunFolder, url: str, tmp_path: Path) -> None:
+    other = tmp_path / "copy" / "objects" / "mine.txt"
+    other.parent.mkdir(parents=True)
+    other.write_text("mine")
+    Mirror(url).push(run, wait=True)
+    assert other.read_text() == "mine"
+
+
 def test_a_copy_does_not_lie_in_what_it_is_a_copy_of(run: RunFolder) -> None:
     with pytest.raises(RunError, match="lies in the run that it shall be a copy of"):
         Mirror((run.path / "copy").as_uri()).check_place(run.path)
