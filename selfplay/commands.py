@@ -97,9 +97,13 @@ def _train(request: TrainRequest, quiet: bool) -> TrainFigures:
         mirror.check_place(request.folder)
     if mirror is not None and not request.resume and not mirror.is_empty:
         raise RunError(f"{mirror.url} holds a run already: continue it with --resume, or choose another URL")
-    if mirror is not None and request.resume and not (request.folder / "config.json").exists():
-        mirror.pull(request.folder)
-    run, beginning = RunFolder(request.folder), None if request.resume else _beginning(request)
+    run = RunFolder(request.folder)
+    if mirror is not None and request.resume and not mirror.is_empty and not run.config_path.exists():
+        make_folder(run.path)
+        with run.locked():  # another process may fetch it, too, and go on with it
+            if not run.config_path.exists():
+                mirror.pull(run.path)
+    beginning = None if request.resume else _beginning(request)
     if beginning is None:
         RunFolder.open(run.path)  # raises if there is no run
     else:

@@ -256,6 +256,17 @@ def test_what_failed_updates_have_written_is_removed(
     assert len(list(objects.iterdir())) == len(set(contents(run.path).values()))
 
 
+def test_a_run_that_another_process_fetches_is_left_alone(run: RunFolder, url: str, tmp_path: Path) -> None:
+    """The files are locked while they are fetched: two fetches would write over what one of them goes on with."""
+    Mirror(url).push(run, wait=True)
+    fetched = RunFolder(tmp_path / "again")
+    fetched.path.mkdir()
+    with fetched.locked():
+        refused = crownhead_here("train", "--resume", "--run", fetched.path, "--mirror", url)
+    assert_refused(refused, "is in use by another training process")
+    assert [path.name for path in fetched.path.iterdir()] == ["lock"]
+
+
 def test_files_of_others_are_left_alone(run: RunFolder, url: str, tmp_path: Path) -> None:
     other = tmp_path / "copy" / "objects" / "mine.txt"
     other.parent.mkdir(parents=True)
