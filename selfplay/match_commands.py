@@ -122,8 +122,15 @@ def _played(request: MatchRequest, quiet: bool) -> MatchFigures:
     starts = [(index, chosen[index // 2]) for index in range(games) if index not in kept]
     test = request.test()
     pool = open_pool(request.jobs, request.address, pairing, len(starts))
-    with MatchProgress(games, quiet) as progress, pool:
-        result = _play(pool, pairing, starts, games, kept, test, file, progress)
+    try:
+        with MatchProgress(games, quiet) as progress, pool:
+            result = _play(pool, pairing, starts, kept, test, file, progress)
+    except KeyboardInterrupt as error:
+        if file is None or not len(file):
+            raise
+        command = "the same command" if request.resume else "the same command with --resume"
+        text = f"{len(file)} of {games} games are in {shlex.quote(str(file.path))}; {command} goes on"
+        raise KeyboardInterrupt(text) from error
     figures: MatchFigures = {**result.summary(), "errors": result.errors}
     if control.kind == "move":
         figures["punctuality"] = result.punctuality(control.base_s)
@@ -148,7 +155,6 @@ def _play(
     pool: MatchPool,
     pairing: Pairing,
     starts: list[tuple[int, Opening]],
-    games: int,
     kept: Mapping[int, MatchGame],
     test: Sprt | None,
     file: MatchFile | None,
@@ -173,12 +179,6 @@ def _play(
             if order.ended:
                 break
         counted = len(order.played)
-    except KeyboardInterrupt as error:
-        if file is None or not len(file):
-            raise
-        path = shlex.quote(str(file.path))
-        text = f"{len(file)} of {games} games are in {path}; the same command with --resume goes on"
-        raise KeyboardInterrupt(text) from error
     finally:
         if file is not None:
             file.close(counted)

@@ -1,9 +1,13 @@
 """``crownhead matches``: several matches from a file."""
 
+import os
 import re
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
+from programs import ROOT, crownhead_program, wait_until
 
 from engine.pdn import read_games
 from selfplay.match_queue import matches_command
@@ -33,6 +37,21 @@ def test_a_queue_goes_on_where_it_was(tmp_path: Path, capsys: pytest.CaptureFixt
     table = capsys.readouterr().out
     assert re.search(r"1 of 2: random alphabeta:1", table)
     assert "SPRT" in table
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+def test_ctrl_c_names_no_option_that_a_queue_has_not(tmp_path: Path) -> None:
+    (tmp_path / "queue.txt").write_text("rollout:30 random --games 4000 --jobs 2\n")
+    out = tmp_path / "games"
+    command = crownhead_program("matches", tmp_path / "queue.txt", "--out", out)
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_until(lambda: any(out.glob("*.pdn")), process)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert re.fullmatch(r"crownhead: interrupted: \d+ of 4000 games are in .*; the same command goes on", said.strip())
 
 
 @pytest.mark.parametrize(
