@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Iterable, Mapping
-from typing import NotRequired
+from typing import NamedTuple, NotRequired
 
 from engine.console import Console
 from engine.players.hub import HubPlayer
@@ -86,9 +86,31 @@ def open_pool(jobs: int | None, address: str | None, pairing: Pairing | None, ga
     return MatchPool(min(jobs or games, max(1, games)), RayStarter(address))
 
 
-def pairing_of(request: MatchRequest) -> Pairing:
-    """The players and conditions that a request names."""
-    return Pairing(*request.players, request.control, request.simulations, request.seed, request.backend)
+class PreparedMatch(NamedTuple):
+    """What a match is played with; ``kept`` are the games that ``file`` has already."""
+
+    pairing: Pairing
+    openings: list[Opening]
+    file: MatchFile | None
+    kept: dict[int, MatchGame]
+
+
+def prepare(request: MatchRequest) -> PreparedMatch:
+    """Reads what a match needs; raises what is wrong with its players, its openings or the games to be continued."""
+    pairing = Pairing(*request.players, request.control, request.simulations, request.seed, request.backend)
+    first, second = (settings_of(spec, pairing.conditions) for spec in pairing.players)
+    chosen = make_openings(request.openings, (request.games + 1) // 2, request.seed)
+    if request.pdn is None:
+        return PreparedMatch(pairing, chosen, None, {})
+    names = pairing.player_a.text, pairing.player_b.text
+    tags = {
+        "Event": " v ".join(names),
+        "TimeControl": str(request.control),
+        "Openings": request.openings,
+        "Seed": str(request.seed),
+    }
+    file = MatchFile(request.pdn, names, tags, (first, second), chosen, request.games)
+    return PreparedMatch(pairing, chosen, file, file.read() if request.resume else {})
 
 
 def match_command(request: MatchRequest, quiet: bool) -> MatchFigures:
@@ -102,20 +124,7 @@ def match_command(request: MatchRequest, quiet: bool) -> MatchFigures:
 
 def _played(request: MatchRequest, quiet: bool) -> MatchFigures:
     control, games = request.control, request.games
-    pairing = pairing_of(request)
-    settings = [settings_of(spec, pairing.conditions) for spec in pairing.players]
-    chosen = make_openings(request.openings, (games + 1) // 2, request.seed)
-    file, kept = None, {}
-    if request.pdn is not None:
-        first, second = (spec.text for spec in pairing.players)
-        tags = {
-            "Event": f"{first} v {second}",
-            "TimeControl": str(control),
-            "Openings": request.openings,
-            "Seed": str(request.seed),
-        }
-        file = MatchFile(request.pdn, (first, second), tags, (settings[0], settings[1]), chosen, games)
-        kept = file.read() if request.resume else {}
+    pairing, chosen, file, kept = prepare(request)
     if not quiet:
         _tell_untimed(pairing)
     start_engines(pairing.players)

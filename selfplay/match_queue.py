@@ -15,8 +15,7 @@ from engine.console import Console
 from engine.files import make_folder, read_text
 
 from .command_line.options import request_command
-from .match_commands import MatchFigures, match_command, pairing_of, settings_of
-from .openings import make_openings
+from .match_commands import MatchFigures, match_command, prepare
 from .requests import MatchesRequest, MatchRequest, RequestError
 
 _NAME_LENGTH = 60  # characters of a match's line in the name of its PDN file
@@ -86,11 +85,9 @@ def _match_of(words: list[str], pdn: Path) -> MatchRequest:
         raise RequestError("write the arguments of crownhead match, like champion alphabeta:8 --seconds 0.1")
     if request.pdn is not None or request.resume:
         raise RequestError("--pdn and --resume are not for a queue: its games are kept in --out")
-    make_openings(request.openings, (request.games + 1) // 2, request.seed)
-    pairing = pairing_of(request)
-    for player in pairing.players:
-        settings_of(player, pairing.conditions)  # raises if a network cannot be read
-    return replace(request, pdn=pdn, resume=True)
+    request = replace(request, pdn=pdn, resume=True)
+    prepare(request)  # raises now what would end the queue later
+    return request
 
 
 def _file_name(line: str) -> str:

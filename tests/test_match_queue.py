@@ -39,6 +39,18 @@ def test_a_queue_goes_on_where_it_was(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "SPRT" in table
 
 
+def test_games_that_cannot_be_continued_are_told_before_anything_is_played(tmp_path: Path) -> None:
+    """As where a run has promoted another network since the queue was played."""
+    file, out = tmp_path / "queue.txt", tmp_path / "games"
+    file.write_text(QUEUE)
+    first, second = (Path(match["pdn"]) for match in matches_command(MatchesRequest(file, out), quiet=True)["matches"])
+    second.write_text(second.read_text().replace("alphabeta:1", "alphabeta:2"))
+    first.unlink()
+    with pytest.raises(RequestError, match=r"queue\.txt, line 4: .* cannot be resumed: game 1: its Event"):
+        matches_command(MatchesRequest(file, out), quiet=True)
+    assert not first.exists()
+
+
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
 def test_ctrl_c_names_no_option_that_a_queue_has_not(tmp_path: Path) -> None:
     (tmp_path / "queue.txt").write_text("rollout:30 random --games 4000 --jobs 2\n")
