@@ -107,10 +107,15 @@ def card_command(request: CardRequest, quiet: bool) -> CardFigures:
     If the student has changed since the card was begun, measurements that depend on it are repeated.
 
     Raises:
-        ValueError: the network, the run or the tables cannot be read, or ``out`` has the card of another network.
+        ValueError: the network, the run or the tables cannot be read, or ``out`` has the card of another network, a run
+            or another README.md.
     """
     folder = checkpoint_folder(request.net)
     info, target, run = read_info(folder), request.out or folder, request.run
+    if RunFolder(target).state_path.exists():
+        raise RunError(f"{target} is the folder of a run: choose another --out")
+    if (target / CARD_FILE).exists() and not (target / DATA_FILE).exists():
+        raise RunError(f"{target / CARD_FILE} is no card: move it, or choose another --out")
     make_writable_folder(target)
     taught = load_student(folder)
     networks = [load_checkpoint(folder), *([] if taught is None else [taught])]

@@ -94,6 +94,18 @@ def test_a_card(run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         card(run, tmp_path / "other", run=tmp_path)
 
 
+def test_a_card_replaces_no_other_files(run: RunFolder, tmp_path: Path) -> None:
+    """A run would go on without its later stages, with the configuration that it had when the network was made."""
+    before = run.config_path.read_bytes()
+    with pytest.raises(RunError, match=r"run is the folder of a run: choose another --out"):
+        card(run, run.path)
+    assert run.config_path.read_bytes() == before
+    (tmp_path / "README.md").write_text("mine")
+    with pytest.raises(RunError, match=r"README\.md is no card: move it, or choose another --out"):
+        card(run, tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["README.md", "run"]
+
+
 def test_a_card_names_the_networks_that_a_run_learnt_from() -> None:
     def told(**changes: Any) -> str:
         return card_text._origin(make_config("smoke", **changes))
