@@ -28,6 +28,7 @@ from selfplay.puzzles.games import RecordedGames, SelfPlay, boards_of
 from selfplay.puzzles.making import make_puzzles
 from selfplay.puzzles.rating import LEAST, LEVEL_RATINGS, MOST, LevelSolver, choice_probabilities, rating_of
 from selfplay.puzzles.settling import PLAIN, STRICT, MoveValue, Settler, only_move
+from selfplay.steady_file import claimed
 
 SHOT = "B:W25,27:B11,15,19"  # 19-23 gives one man and takes two
 EXCHANGE = "W:WK15,K32:B19,K24"  # 32-27 alone wins: an exchange, and the opposition
@@ -308,6 +309,18 @@ def test_what_is_no_puzzle_fails_the_check(tmp_path: Path) -> None:
     write_book(path, replace(BOOK, puzzles=()))
     with pytest.raises(PuzzleFileError, match="no puzzles"):
         check_puzzles(path, 10, 1, SHIPPED, 1, quiet=True)
+
+
+def test_only_one_process_changes_a_file_of_puzzles(tmp_path: Path) -> None:
+    """A long check that drops puzzles wrote back what it had read, without the puzzles made in the meantime."""
+    path = tmp_path / "mine.json.zst"
+    write_book(path, BOOK)
+    with claimed(path):
+        for arguments in (("make", path), ("check", path, "--drop")):
+            done = crownhead_here("puzzles", *arguments)
+            assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+            assert f"{path} is in use by another process" in done.stderr
+    assert read_book(path) == BOOK
 
 
 def test_a_check_in_parts_removes_what_fails(tmp_path: Path) -> None:

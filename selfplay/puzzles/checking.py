@@ -1,6 +1,7 @@
 """``crownhead puzzles check``: how many puzzles still have one solution after searches that are ten times as long."""
 
 import hashlib
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,7 @@ from engine.tablebase import open_tablebase
 from learner.endgame.progress import OracleProgress
 from learner.endgame.validation import wilson_interval
 
+from ..steady_file import claimed
 from .making import champion_student
 from .settling import PLAIN, Settler, only_move
 
@@ -79,8 +81,16 @@ def check_puzzles(
     Raises:
         PuzzleFileError: the file is damaged, has no puzzles, or one that cannot be played.
         StorageError: the file cannot be read or written.
+        FileInUseError: another process makes or checks the puzzles of this file, and ``drop`` is set.
     """
     path = file or SHIPPED
+    with claimed(path) if drop else nullcontext():
+        return _checked(path, sample, times, folder, seed, quiet, skip, drop)
+
+
+def _checked(
+    path: Path, sample: int, times: float, folder: Path | None, seed: int, quiet: bool, skip: int, drop: bool
+) -> CheckFigures:
     book = read_book(path)
     if not book.puzzles:
         raise PuzzleFileError(f"{path}: there are no puzzles in it")

@@ -16,6 +16,7 @@ from learner.student import load_student
 
 from ..knowledge import shared_tablebase
 from ..players import checkpoint_folder
+from ..steady_file import claimed
 from ..threads import use_single_thread
 from .finding import Finder
 from .games import SELF_PLAY, Game, RecordedGames, SelfPlay, boards_of
@@ -64,7 +65,15 @@ def make_puzzles(
     Raises:
         PuzzleFileError: the file is damaged, or was made from other games or with other settings.
         StorageError: a file cannot be read or written.
+        FileInUseError: another process makes or checks the puzzles of this file.
     """
+    with claimed(out):
+        return _made(out, number, games, folder, simulations, seed, quiet)
+
+
+def _made(
+    out: Path, number: int, games: Path | None, folder: Path | None, simulations: int, seed: int, quiet: bool
+) -> MadeFigures:
     recorded = RecordedGames(games) if games is not None else None
     begun = PuzzleBook(recorded.source if recorded else SELF_PLAY, 0 if recorded else seed, simulations)
     book = _read_or_begin(out, begun)
