@@ -53,7 +53,18 @@ class TextGame:
         self._over = False
 
     def play(self) -> str:
-        """Plays to the end, or until the user quits; returns the result in PDN (``*`` if there is none)."""
+        """Plays to the end, or until the user quits; returns the result in PDN (``*`` if there is none).
+
+        At the end writes the game as PDN, also where Ctrl-C or a player that fails ends it.
+        """
+        result = "*"
+        try:
+            result = self._play()
+        finally:
+            self._write(format_game(self._record(result)))
+        return result
+
+    def _play(self) -> str:
         result = "*"
         while not self._over:
             self._show()
@@ -68,7 +79,6 @@ class TextGame:
                 break
             else:
                 self._answer()
-        self._write(format_game(self._record(result)))
         return result
 
     def _show(self) -> None:

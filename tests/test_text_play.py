@@ -2,16 +2,17 @@
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 import torch
 
-from engine.board import Board
+from engine.board import Board, Move
 from engine.fen import START_FEN, Color
 from engine.pdn import read_game
 from engine.players import RandomPlayer
+from engine.players.base import PlayerError
 from engine.players.search_player import SearchPlayer
 from engine.search import SearchConfig, UniformEvaluator
 from learner.checkpoint import save_checkpoint
@@ -82,6 +83,21 @@ def test_undo_goes_back_to_the_keyboard_s_own_move() -> None:
     assert game.board.ply == 0
     _, game, _ = play(START_FEN, "white", "undo")  # Black, the computer, has moved first
     assert game.board.ply == 1
+
+
+@pytest.mark.parametrize("ending", [KeyboardInterrupt(), PlayerError("it has died")])
+def test_a_game_that_is_broken_off_is_written(ending: BaseException) -> None:
+    class Failing(RandomPlayer):
+        def choose(self, boards: Sequence[Board]) -> list[Move]:
+            if boards[0].ply > 2:
+                raise ending
+            return super().choose(boards)
+
+    shown: list[str] = []
+    game = TextGame(Board(), Failing(1), None, SIDES["black"], typed("11-15", "9-13"), shown.append)
+    with pytest.raises(type(ending)):
+        game.play()
+    assert [str(node.move) for node in read_game(shown[-1]).moves][::2] == ["11-15", "9-13"]
 
 
 def test_two_computers_end_by_themselves() -> None:
