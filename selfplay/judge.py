@@ -185,7 +185,8 @@ class Judge:
 
     def _drop_old_candidates(self) -> None:
         kept = {promotion.checkpoint for promotion in self.state.promotions} | {"000000"}
-        others = sorted(path for path in self._folder.checkpoints.glob("[0-9]*") if path.name not in kept)
+        candidates = (path for path in self._folder.checkpoints.iterdir() if path.name.isdecimal())  # not a user's copy
+        others = sorted(path for path in candidates if path.name not in kept)
         for left in self._folder.checkpoints.glob(".*.old"):  # by a kill
             shutil.rmtree(left, ignore_errors=True)
         for path in others[: -self._config.loop.keep_checkpoints]:

@@ -18,6 +18,7 @@ from engine.sealed import sealed, unsealed
 from learner.checkpoint import load_checkpoint, read_info, save_checkpoint
 from learner.network import NETWORKS, Network, make_network
 from selfplay.config import make_config
+from selfplay.judge import Judge
 from selfplay.ratings import Ratings
 from selfplay.run_folder import RunError, RunFolder
 from selfplay.shards import read_shard_info
@@ -248,6 +249,16 @@ def test_runs_without_ray(tmp_path: Path) -> None:
     crownhead(*run, tmp_path / "local", "--pool", "local", env=environment)
     refused = crownhead(*run, tmp_path / "remote", "--pool", "ray", check=False, env=environment)
     assert_refused(refused, "--pool local")
+
+
+def test_old_candidates_are_removed_but_nothing_else(tmp_path: Path) -> None:
+    config = make_config("smoke", ["loop.keep_checkpoints=2"])
+    run, network = RunFolder.create(tmp_path / "run", config), make_network(NETWORKS["tiny"])
+    for steps in range(5):
+        save_checkpoint(run.checkpoint(f"{steps:06d}"), network, {"steps": steps})
+    shutil.copytree(run.checkpoint("000001"), run.checkpoint("000001-mine"))
+    Judge(run, config, lambda *_: None)._drop_old_candidates()
+    assert {path.name for path in run.checkpoints.iterdir()} == {"000000", "000001-mine", "000003", "000004"}
 
 
 def test_samples_to_draw_follow_from_what_is_on_disk() -> None:
