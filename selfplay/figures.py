@@ -36,7 +36,7 @@ def ratings_image(
         along = [place for place, _ in climbed]
         ratings = [line.rating for _, line in climbed]
         errors = [line.error for _, line in climbed]
-        axes.errorbar(along, ratings, errors, fmt="o-", capsize=3, color="#1f4e79", label=f"{what}, ± 95 %")
+        axes.errorbar(along, ratings, errors, fmt="o-", capsize=3, color="#1f4e79", label=_plain(f"{what}, ± 95 %"))
     for line in table:
         if line.player not in places and not line.player.isdigit():  # not rejected candidates
             axes.axhline(line.rating, linestyle="--", linewidth=1, color="#b8860b")
@@ -51,7 +51,7 @@ def ratings_image(
             )
     if doubling:
         axes.set_xscale("log", base=2)
-    axes.set(xlabel=axis, ylabel=f"Elo ({_short(reference)} = 0)", title=title)
+    axes.set(xlabel=axis, ylabel=f"Elo ({_short(reference)} = 0)", title=_plain(title))
     axes.grid(alpha=0.3)
     if climbed:
         figure.legend(loc="outside lower center", frameon=False)  # outside the axes, where it hides no name
@@ -60,4 +60,9 @@ def ratings_image(
 
 def _short(name: str) -> str:
     """The end of a name, which may be a path: a long one would leave no room for the axes."""
-    return name if len(name) <= _LONGEST_NAME else f"…{name[1 - _LONGEST_NAME :]}"
+    return _plain(name if len(name) <= _LONGEST_NAME else f"…{name[1 - _LONGEST_NAME :]}")
+
+
+def _plain(text: str) -> str:
+    """A text in which nothing is a formula for matplotlib."""
+    return text.replace("$", r"\$")

@@ -13,7 +13,8 @@ from engine.players.spec import NetworkSpec
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
 from selfplay.config import make_config
-from selfplay.elo import PairingResult, Tally, elo_from_score, fit_elo
+from selfplay.elo import EloRating, PairingResult, Tally, elo_from_score, fit_elo
+from selfplay.figures import ratings_image
 from selfplay.ladder import LadderPlayer, LadderResults, Standings, evenly_spaced, ladder_pairs
 from selfplay.ladder_commands import ladder_command
 from selfplay.match_pool import MatchPool
@@ -165,6 +166,13 @@ def test_what_is_common_to_two_players_is_no_doubt_between_them() -> None:
     assert error < 0.7 * errors["a"]
     assert fit.difference("a", "anchor")[1] == pytest.approx(errors["a"])
     assert fit.difference("b", "a") == pytest.approx((-difference, error), abs=1e-6)
+
+
+def test_names_with_dollars_are_no_formulas() -> None:
+    """They ended a ladder after its last game, without a report."""
+    name = r"a$\frac$b"
+    table = [EloRating("000001", 0.0, 1.0, 2, 0.5), EloRating(name, 9.0, 1.0, 2, 0.5)]
+    assert ratings_image(table, name, {"000001": 1.0}, name, name).startswith(b"\x89PNG")
 
 
 def test_a_table_without_anchors_begins_with_the_oldest_network_it_knows(tmp_path: Path) -> None:
