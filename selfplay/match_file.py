@@ -25,6 +25,8 @@ class MatchFile:
         settings: settings of both players; unless "" they become the tags BlackSettings and WhiteSettings.
         openings: opening of each pair.
         games: number of games of the whole match.
+
+    Raises ``PdnError`` if a tag cannot be written: a name has a line break.
     """
 
     def __init__(
@@ -42,6 +44,7 @@ class MatchFile:
         self._texts: dict[int, str] = {}
         self._read: frozenset[int] = frozenset()
         self._file = SteadyFile(path, self._content)
+        format_game(PdnGame({**self._tags_of(0), "Opening": openings[0].name}))  # raises now, not after the first game
 
     # --- reading
 

@@ -14,6 +14,7 @@ import torch
 from programs import ROOT, crownhead_program, wait_until
 
 from engine.board import Board
+from engine.errors import PdnError
 from engine.files import StorageError
 from engine.pdn import PdnGame, read_games
 from engine.players import EngineError, HubPlayer, parse_player
@@ -271,6 +272,15 @@ def test_games_outlive_the_program(tmp_path: Path, end: signal.Signals) -> None:
     games = max(2 * int(pair) for pair, _ in rounds)
     figures = match("rollout:30", "random", games=games, openings="ballots", pdn=path, resume=True)
     assert (figures["kept"], figures["games"]) == (kept, games)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names of files have no line breaks there")
+def test_a_name_that_is_no_tag_is_told_before_any_game(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    openings = tmp_path / "two\nlines"
+    openings.write_text("B:W21-32:B1-12\n")
+    monkeypatch.setattr("selfplay.match_commands.open_pool", lambda *_: pytest.fail("a game was played"))
+    with pytest.raises(PdnError, match="tag Openings: the value must not hold a line break"):
+        match(openings=f"file:{openings}", pdn=tmp_path / "games.pdn")
 
 
 # The sequential test
