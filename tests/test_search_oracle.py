@@ -497,6 +497,49 @@ def test_without_a_plan_only_leaves_with_fewer_pieces_than_the_root_are_looked_u
     assert oracle.pieces.count(3) > 0  # the next root is looked up again
 
 
+def after(board: Board, index: int) -> Board:
+    moved = board.copy()
+    moved.push(board.distinct_moves[index])
+    return moved
+
+
+def winning_moves(board: Board) -> tuple[list[int], list[int]]:
+    """Indices of the moves that keep a win: all, and those of them that are irreversible."""
+    boards = [after(board, index) for index in range(len(board.distinct_moves))]
+    keep = [i for i, moved in enumerate(boards) if moved.outcome() is not None or value_of(moved) == -1]
+    return keep, [i for i in keep if boards[i].reversible_plies == 0]
+
+
+def test_with_many_pieces_and_little_time_the_evaluator_leads_won_endings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.search.leaf_judge._PLANNED_PIECES", 2)
+    boards = []
+    for board in drawn_at_random(1, 2000, 21, least=9):
+        keep, irreversible = winning_moves(board)
+        if irreversible and len(keep) > len(irreversible) and not board.is_capture(board.distinct_moves[0]):
+            boards.append(board)
+    assert len(boards) >= 20
+    search = started(SearchConfig(num_simulations=30), boards, oracle=TableOracle(False))
+    search.plan_until(1e12)
+    search.run(HashEvaluator())
+    open_moves = 0
+    for slot, board in enumerate(boards):
+        result, (keep, irreversible) = search.result(slot), winning_moves(board)
+        assert result.wdl.tolist() == [1, 0, 0]
+        assert result.policy[keep].sum() == pytest.approx(1)
+        assert search.choose(slot) in keep
+        assert all(search.choose(slot, 2.0) in keep for _ in range(5))
+        open_moves += sum(result.proofs[index] == UNKNOWN for index in irreversible)
+    assert open_moves >= len(boards)
+    alone = LockstepSearch(SearchConfig(num_simulations=30), 1, leaf_oracle=TableOracle(False))
+    for board in boards:  # after 40 plies without progress, an irreversible move is made at once
+        alone.set_board(0, board)
+        alone._root(0)["reversible"] = 40
+        alone.plan_until(1e12)
+        alone.start(0, explore=False)
+        alone.run(HashEvaluator())
+        assert alone.choose(0) in winning_moves(board)[1]
+
+
 def test_a_search_that_is_extended_is_the_longer_search() -> None:
     rng = random.Random(8)
     for board in [Board(KING_TAKES), *drawn_at_random(1, 3, 8, least=10), *(placed(rng, 6, 0.5) for _ in range(6))]:

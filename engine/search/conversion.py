@@ -16,7 +16,7 @@ from numba import njit
 from ..bitboard import turned
 from ..draw_rules import is_reversible
 from ..movegen import DISTINCT, generate, new_moves
-from ..outcomes import LOSS, WIN
+from ..outcomes import LOSS, UNKNOWN, WIN
 
 if TYPE_CHECKING:
     from .leaf_oracle import LeafOracle
@@ -52,7 +52,8 @@ class ConversionPlanner:
         Args:
             root: uint32 [4], position won for the side to move.
             moves: uint32 [n, 4], the positions after its moves, seen by the opponent.
-            deadline: time of ``time.perf_counter`` at which planning stops.
+            deadline: time of ``time.perf_counter`` at which planning stops. If it is finite, planning also stops where
+                the oracle's answers must be read from disk first.
 
         Returns:
             int16 [n]; -1 for moves that are not known to lead to a conversion.
@@ -152,14 +153,25 @@ class _Graph:
         return self._arrays.positions[lost], self._arrays.ranks[lost]
 
     def grow(self, oracle: "LeafOracle", deadline: float) -> bool:
-        """Expands layers until the root is ranked or it cannot go on; returns False if time ran out."""
+        """Expands layers until the root is ranked or it cannot go on.
+
+        Returns:
+            False if time ran out, or if there is a deadline and the oracle's answers must be read from disk first.
+        """
+        patient = deadline == math.inf
         while not self.is_ranked:
             while self._expanded < self._layer_end:
                 if time.perf_counter() >= deadline:
                     return False
-                if not self._expand(oracle, min(self._layer_end, self._expanded + _CHUNK)):
+                end = min(self._layer_end, self._expanded + _CHUNK)
+                children, counts = _children(self._arrays.positions, self._expanded, end, self._moves)
+                if self._arrays.sizes[0] + len(children) > self._max_positions:
                     self._solve()
                     return True
+                outcomes, _ = oracle.judge(children, patient)
+                if not patient and (outcomes == UNKNOWN).any():
+                    return False
+                self._add(end, children, counts, outcomes)
             if not self._winner_moves or self._layer_end == self._arrays.sizes[0]:
                 self._solve()
             if self._layer_end == self._arrays.sizes[0]:
@@ -167,16 +179,11 @@ class _Graph:
             self._winner_moves, self._layer_end = not self._winner_moves, int(self._arrays.sizes[0])
         return True
 
-    def _expand(self, oracle: "LeafOracle", end: int) -> bool:
-        """Adds the edges of positions up to ``end``; returns False if there would be too many positions."""
-        children, counts = _children(self._arrays.positions, self._expanded, end, self._moves)
-        if self._arrays.sizes[0] + len(children) > self._max_positions:
-            return False
-        outcomes, _ = oracle.judge(children)
+    def _add(self, end: int, children: np.ndarray, counts: np.ndarray, outcomes: np.ndarray) -> None:
+        """Adds the edges of positions up to ``end``; see ``_link``."""
         self._make_room(len(children))
         _link(self._arrays, self._expanded, end, self._winner_moves, children, counts, outcomes)
         self._expanded = end
-        return True
 
     def _make_room(self, more: int) -> None:
         def grown(array: np.ndarray, needed: int, fill: int) -> np.ndarray:

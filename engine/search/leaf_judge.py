@@ -12,8 +12,11 @@ Otherwise the value is only a bound: the node is searched further, and its evalu
 A root that the tables cover is not marked itself. All its moves are looked up at once, and of the winning moves only
 the shortest are marked. If the tables have no distances, ``conversion`` finds the shortest way to the next irreversible
 move that keeps the win; a game can have only few such moves, so it ends. Plies of such proofs count from
-``NO_DISTANCE``. If time does not suffice for that, the tables give all positions around the root the same value; so the
-search looks up only leaves with fewer pieces than the root, and the evaluator tells the others apart.
+``NO_DISTANCE``.
+
+With many pieces and little time there is no plan, and a move of a man that keeps the win may make it harder. There the
+evaluator leads: moves that do not win are left out, and only leaves with fewer pieces than the root are looked up, as
+the tables give all others the same value. If half of the 80 plies pass without progress, such a root is planned, too.
 
 ``probe_leaves`` looks up blocks that are in memory, within the compiled step loop. ``LeafJudge`` does the rest: blocks
 that must be read from disk first, and roots.
@@ -25,14 +28,18 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from ..draw_rules import REVERSIBLE_PLIES_TO_DRAW
 from ..movegen import MAX_MOVES
-from ..outcomes import DRAW, UNKNOWN, WIN
+from ..outcomes import DRAW, LOSS, UNKNOWN
 from ..tablebase.probing import KNOWN, NOT_LOADED, probe_loaded
 from . import judging
 from .conversion import ConversionPlanner
 from .leaf_oracle import LeafOracle
 from .state import SearchState
 from .tree import NO_DISTANCE
+
+_PLANNED_PIECES = 5  # most pieces of roots that are planned in any time; larger plans took longer than moves of 0.1 s
+_PATIENCE = REVERSIBLE_PLIES_TO_DRAW // 2  # reversible plies from which on roots with more pieces are planned, too
 
 
 @njit(cache=True)
@@ -106,22 +113,28 @@ class LeafJudge:
         kept = first
         for row in range(first, n):
             lane = int(state.waiting[row])
-            outcome = int(state.outcomes[lane])
             at_root = state.depths[lane] == 0 and self.judges_root(state.nodes[state.paths[lane, 0]])
-            if not (at_root and self._settle_root(lane, state.leaves[row], outcome)):
+            if not (at_root and self._settle_root(lane, state.leaves[row])):
                 judging.keep_leaf(state, row, kept)
                 kept += 1
         return kept
 
-    def _settle_root(self, lane: int, root: np.ndarray, outcome: int) -> bool:
+    def _settle_root(self, lane: int, root: np.ndarray) -> bool:
         state, slot = self._state, lane // self._lanes
         count = judging.read_moves(state, slot, self._moves)
-        outcomes, plies = self._oracle.judge(self._moves[:count])
-        decided = bool(judging.settle_root(state, lane, outcomes, plies, 0))
-        if decided or outcome != WIN or not judging.has_open_win(state, slot, outcomes):
+        moves, pieces = self._moves[:count], int(root[0] | root[1]).bit_count()
+        outcomes, plies = self._oracle.judge(moves)
+        plans = self.deadline == math.inf or pieces <= _PLANNED_PIECES or int(root[3]) >= _PATIENCE
+        known = outcomes
+        if not plans:
+            quiet = np.bitwise_count(moves[:, 0] | moves[:, 1]) == pieces
+            known = np.where(quiet & (outcomes == LOSS) & (plies < 0), np.uint8(UNKNOWN), outcomes)
+        decided = bool(judging.settle_root(state, lane, known, plies, 0))
+        if decided or not judging.has_open_win(state, slot, outcomes):
             return decided
-        ranks = self._planner.ranks(root, self._moves[:count], self.deadline)
-        if judging.settle_root(state, lane, outcomes, ranks, NO_DISTANCE):
-            return True
-        state.slots[slot]["covered"] = int(root[0] | root[1]).bit_count() - 1
+        if plans:
+            ranks = self._planner.ranks(root, moves, self.deadline)
+            if judging.settle_root(state, lane, outcomes, ranks, NO_DISTANCE):
+                return True
+        state.slots[slot]["covered"], state.slots[slot]["led"] = pieces - 1, 1
         return False

@@ -43,7 +43,7 @@ def start_roots(state, slots, targets, noises, searcher, few):
         if popcount(root.own | root.opp) <= few:
             clear_root(state, g)
         slot.target, slot.noise, slot.searcher = targets[i], noises[i], searcher
-        slot.active, slot.waiting, slot.covered = 1, 0, few
+        slot.active, slot.waiting, slot.covered, slot.led = 1, 0, few, 0
         if slot.noise > 0 and root.visits > 0:
             mix_noise(state.nodes, state.slots, state.noises, g)
 
@@ -189,10 +189,12 @@ def read_targets(state, slots, wdl, policies, counts):
     """
     for i in range(slots.shape[0]):
         root = state.nodes[state.slots[slots[i]].root]
-        counts[i] = improved_policy(state.nodes, root, policies[i])
+        counts[i] = improved_policy(state.nodes, state.slots[slots[i]], policies[i])
         draw = _mean_draw(root)
         value = _clipped(-node_value(root), draw)
         wdl[i, 0], wdl[i, 1], wdl[i, 2] = (1 - draw + value) / 2, draw, (1 - draw - value) / 2
+        if state.slots[slots[i]].led != 0:
+            wdl[i, 0], wdl[i, 1], wdl[i, 2] = 1, 0, 0
         if root.proof != UNKNOWN:  # seen by the opponent, whose win is the loss of the side to move
             wdl[i, 0], wdl[i, 1], wdl[i, 2] = root.proof == LOSS, root.proof == DRAW, root.proof == WIN
 
@@ -209,12 +211,19 @@ def _clipped(value, draw):
 
 
 @njit(cache=True)
-def improved_policy(nodes, root, target):
+def _is_refuted(slot, child):
+    """Whether a root move is proven to be worse than another one."""
+    return child.proof == LOSS or (slot.led != 0 and child.proof == DRAW)
+
+
+@njit(cache=True)
+def improved_policy(nodes, slot, target):
     """Writes the policy target of the root's moves into ``target`` (sums to 1); returns their number.
 
     The target is proportional to visits, or to priors if nothing is visited. If there are proven wins, only they count;
-    proven losses get 0 unless all moves lose.
+    refuted moves get 0 unless all moves lose.
     """
+    root = nodes[slot.root]
     count = np.int64(root.num_children)
     for i in range(count):
         target[i] = nodes[root.first_child + i].visits
@@ -225,7 +234,7 @@ def improved_policy(nodes, root, target):
     total, prior = 0.0, 0.0
     for i in range(count):
         child = nodes[root.first_child + i]
-        if (wins > 0 and child.proof != WIN) or (child.proof == LOSS and losses < count):
+        if (wins > 0 and child.proof != WIN) or (_is_refuted(slot, child) and losses < count):
             target[i] = -1.0
         else:
             total += target[i]
@@ -239,17 +248,17 @@ def improved_policy(nodes, root, target):
 
 
 @njit(cache=True)
-def _weigh_moves(nodes, root_index, scores):
-    """Writes the root moves' visits into ``scores``, or the priors if nothing is visited; proven losses get 0."""
-    root = nodes[root_index]
+def _weigh_moves(nodes, slot, scores):
+    """Writes the root moves' visits into ``scores``, or the priors if nothing is visited; refuted moves get 0."""
+    root = nodes[slot.root]
     most = 0
     for i in range(np.int64(root.num_children)):
         child = nodes[root.first_child + i]
-        most = max(most, np.int64(0 if child.proof == LOSS else child.visits))
+        most = max(most, np.int64(0 if _is_refuted(slot, child) else child.visits))
     for i in range(np.int64(root.num_children)):
         child = nodes[root.first_child + i]
         scores[i] = np.float32(child.visits) if most > 0 else child.prior
-        if child.proof == LOSS:
+        if _is_refuted(slot, child):
             scores[i] = np.float32(0.0)
 
 
@@ -276,8 +285,9 @@ def _proven_choice(nodes, root_index):
 def choose_root(state, g, temperature, uniform):
     """Index of the move to play; 0 before the first visit.
 
-    Plays the shortest proven win, or the longest loss if all moves lose. Otherwise it draws a move that is not a proven
-    loss, with probabilities proportional to visits (priors if nothing is visited) ** (1 / temperature).
+    Plays the shortest proven win, or the longest loss if all moves lose. Otherwise it draws a move that is not refuted
+    (a proven loss, or a proven draw where the tables call the root won), with probabilities proportional to visits
+    (priors if nothing is visited) ** (1 / temperature).
 
     Args:
         temperature: 0 plays the most visited move; among equals, the one with the highest value.
@@ -290,11 +300,11 @@ def choose_root(state, g, temperature, uniform):
     if best >= 0 or count == 0:
         return max(best, 0)
     scores = np.empty(count, np.float32)
-    _weigh_moves(nodes, slot.root, scores)
+    _weigh_moves(nodes, slot, scores)
     for i in range(count):
         child = nodes[root.first_child + i]
         tie = best >= 0 and scores[i] == scores[best] and node_value(child) > node_value(nodes[root.first_child + best])
-        if child.proof != LOSS and (best < 0 or scores[i] > scores[best] or tie):
+        if not _is_refuted(slot, child) and (best < 0 or scores[i] > scores[best] or tie):
             best = i
     if temperature <= 0:
         return best
