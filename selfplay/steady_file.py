@@ -31,8 +31,8 @@ def claimed(path: Path) -> Iterator[None]:
         try:
             while not _is_there(file := held.enter_context(open_locked(beside)), beside):
                 file.close()  # the process that held it has removed it
-        except StorageError:
-            raise
+        except StorageError as error:
+            raise StorageError(error.errno, str(error).replace(str(beside), str(path))) from error
         except OSError as error:
             if error.errno in _HELD:
                 raise FileInUseError(f"{path} is in use by another process: wait for it, or name another") from None

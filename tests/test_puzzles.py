@@ -1,6 +1,7 @@
 """Puzzles: their file, themes and ratings; proofs of their solutions; the commands that make and check them."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from programs import crownhead_here
 
 from engine.board import Board, Move
+from engine.files import StorageError
 from engine.pdn import PdnGame, format_game
 from engine.players.base import search_moves
 from engine.players.levels import LEVELS
@@ -321,6 +323,12 @@ def test_only_one_process_changes_a_file_of_puzzles(tmp_path: Path) -> None:
             assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
             assert f"{path} is in use by another process" in done.stderr
     assert read_book(path) == BOOK
+
+
+def test_a_file_of_puzzles_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "nowhere" / "mine.json.zst"
+    with pytest.raises(StorageError, match=re.escape(f"cannot write {path}: ")):
+        make_puzzles(path, 1, None, None, 1, 1, quiet=True)
 
 
 def test_a_check_in_parts_removes_what_fails(tmp_path: Path) -> None:
