@@ -51,7 +51,8 @@ class MatchPool:
 
         A run plays with the network that is its best one now: a later promotion changes nothing.
 
-        Raises ``MatchError`` if ``_MOST_DEATHS`` processes have died with the same game, or a player cannot be made.
+        Raises ``MatchError`` if ``_MOST_DEATHS`` processes have died with the same game, or a player cannot be made;
+        what ``players.checkpoint_folder`` raises.
         """
         folders = _checkpoints(tasks)
         tasks = [replace(task, folders=folders) for task in tasks]
@@ -107,7 +108,7 @@ class MatchPool:
 
 
 def _checkpoints(tasks: Sequence[Task]) -> dict[str, str]:
-    """``Task.folders`` of all networks; raises ``PlayerError`` if there is no such network."""
+    """``Task.folders`` of all networks; raises what ``players.checkpoint_folder`` raises."""
     players = {player for task in tasks for player in task.pairing.players}
     named = {player.folder for player in players if isinstance(player, NetworkSpec)}
     if not named:
