@@ -518,6 +518,8 @@ def test_with_many_pieces_and_little_time_the_evaluator_leads_won_endings(monkey
         if irreversible and len(keep) > len(irreversible) and not board.is_capture(board.distinct_moves[0]):
             boards.append(board)
     assert len(boards) >= 20
+    losing = [[i for i in range(len(b.distinct_moves)) if value_of(after(b, i)) == 1] for b in boards]
+    assert sum(map(len, losing)) >= 3
     search = started(SearchConfig(num_simulations=30), boards, oracle=TableOracle(False))
     search.plan_until(1e12)
     search.run(HashEvaluator())
@@ -525,6 +527,7 @@ def test_with_many_pieces_and_little_time_the_evaluator_leads_won_endings(monkey
     for slot, board in enumerate(boards):
         result, (keep, irreversible) = search.result(slot), winning_moves(board)
         assert result.wdl.tolist() == [1, 0, 0]
+        assert not result.visits[losing[slot]].any()
         assert result.policy[keep].sum() == pytest.approx(1)
         assert search.choose(slot) in keep
         assert all(search.choose(slot, 2.0) in keep for _ in range(5))

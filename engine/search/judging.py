@@ -155,6 +155,17 @@ def has_open_win(state, g, outcomes):
 
 
 @njit(cache=True)
+def mark_losing_moves(state, g, outcomes):
+    """Marks the root moves that lose by the tables, also those whose loss the 80-ply rule might prevent: where a win is
+    known they need no search."""
+    root = state.nodes[state.slots[g].root]
+    for i in range(np.int64(root.num_children)):
+        child = state.nodes[root.first_child + i]
+        if outcomes[i] == WIN and child.proof == UNKNOWN:
+            mark(child, LOSS, NO_DISTANCE)
+
+
+@njit(cache=True)
 def _length(plies):
     """Distance for comparisons: an unknown one is longer than all others."""
     return np.int64(plies) if plies >= 0 else np.int64(1 << 20)

@@ -136,5 +136,6 @@ class LeafJudge:
             ranks = self._planner.ranks(root, moves, self.deadline)
             if judging.settle_root(state, lane, outcomes, ranks, NO_DISTANCE):
                 return True
+        judging.mark_losing_moves(state, slot, outcomes)
         state.slots[slot]["covered"], state.slots[slot]["led"] = pieces - 1, 1
         return False
