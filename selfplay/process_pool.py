@@ -6,6 +6,7 @@ import threading
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import Connection
+from typing import Any
 
 from engine.interrupts import interrupt_noted
 
@@ -44,6 +45,10 @@ class ProcessPool(Pool):
             return handle.submit(_play_match, part, *networks)
 
     def _release(self, handle: ProcessPoolExecutor) -> None:
+        # Before Python 3.11.5 (gh-94777) a request that the dead process had not read kept the interpreter from ending.
+        requests: Any = getattr(handle, "_call_queue", None)
+        if requests is not None:
+            requests._reader.close()
         handle.shutdown(wait=False)
 
     def close(self) -> list[Result]:
