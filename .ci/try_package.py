@@ -30,7 +30,7 @@ def build(folder: Path) -> Path:
     """Builds the wheel from the sdist, so that files missing in the sdist are missing in the wheel, too."""
     archive = _built("build_sdist", ROOT, folder)
     with tarfile.open(archive) as opened:
-        opened.extractall(folder, filter="data")
+        opened.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))  # from 3.11.4 on
     return _built("build_wheel", folder / archive.name.removesuffix(".tar.gz"), folder)
 
 
