@@ -188,12 +188,13 @@ def read_targets(state, slots, wdl, policies, counts):
         counts: int64 [n], numbers of moves.
     """
     for i in range(slots.shape[0]):
-        root = state.nodes[state.slots[slots[i]].root]
-        counts[i] = improved_policy(state.nodes, state.slots[slots[i]], policies[i])
+        slot = state.slots[slots[i]]
+        root = state.nodes[slot.root]
+        counts[i] = improved_policy(state.nodes, slot, policies[i])
         draw = _mean_draw(root)
         value = _clipped(-node_value(root), draw)
         wdl[i, 0], wdl[i, 1], wdl[i, 2] = (1 - draw + value) / 2, draw, (1 - draw - value) / 2
-        if state.slots[slots[i]].led != 0:
+        if slot.led != 0:
             wdl[i, 0], wdl[i, 1], wdl[i, 2] = 1, 0, 0
         if root.proof != UNKNOWN:  # seen by the opponent, whose win is the loss of the side to move
             wdl[i, 0], wdl[i, 1], wdl[i, 2] = root.proof == LOSS, root.proof == DRAW, root.proof == WIN
