@@ -129,15 +129,55 @@ def test_lost_endings_are_put_off() -> None:
     assert play_out(boards, search, False) == distances
 
 
+@pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize("distances", [True, False])
-def test_drawn_endings_are_held(distances: bool) -> None:
-    boards = [board for board in drawn_at_random(0, 60, 6) if len(board.distinct_moves) > 1]
-    search = started(SearchConfig(num_simulations=8), boards, oracle=TableOracle(distances))
-    assert search.run(HashEvaluator()) == len(boards)  # for the priors
+def test_drawn_endings_are_held_and_played_on(name: str, distances: bool) -> None:
+    boards = [board for board in drawn_at_random(0, 300, 6) if len(board.distinct_moves) > 1]
+    config = SearchConfig(num_simulations=40, **SETTINGS[name])
+    search, plain = (started(config, boards, oracle=oracle) for oracle in (TableOracle(distances), None))
+    search.run(HashEvaluator())
+    plain.run(HashEvaluator())
+    searched = same = 0
     for slot, board in enumerate(boards):
-        assert search.result(slot).wdl.tolist() == [0, 1, 0]
-        push_index(board, search.choose(slot))
-        assert value_of(board) == 0
+        values = np.array([value_of(after(board, index)) for index in range(len(board.distinct_moves))])
+        result, held = search.result(slot), values == 0
+        assert result.wdl.tolist() == [0, 1, 0]
+        assert (result.proofs == np.where(held, DRAW, LOSS)).all()
+        assert (result.values == np.where(held, 0, -1)).all()
+        assert (result.draws == held).all()
+        assert result.policy[held].sum() == pytest.approx(1)
+        assert not result.visits[~held].any()
+        assert all(held[search.choose(slot, temperature)] for temperature in (0, 1, 1))
+        if held.sum() > 1 and all(node["proof"] != DRAW for node in children_of(search, search._root(slot))):
+            searched += 1
+            assert result.simulations == 40
+            assert result.visits[search.choose(slot)] == result.visits.max()
+            same += search.choose(slot) == int(np.where(held, plain.result(slot).visits, -1).argmax())
+    assert searched >= 40
+    assert same > 0.6 * searched  # the evaluator chooses, not the order of the moves
+
+
+def test_where_a_move_s_outcome_is_missing_a_draw_is_not_known() -> None:
+    """The moves that draw are proven, the others are searched."""
+
+    class Partial(TableOracle):
+        def judge(self, positions: np.ndarray, patient: bool = True) -> tuple[np.ndarray, np.ndarray]:
+            outcomes, plies = super().judge(positions, patient)
+            return np.where(positions[:, 1] % 5 == 1, np.uint8(UNKNOWN), outcomes), plies
+
+    boards = [board for board in drawn_at_random(0, 400, 6) if len(board.distinct_moves) > 2]
+    search = started(SearchConfig(num_simulations=40), boards, oracle=Partial(True))
+    search.run(HashEvaluator())
+    searched = 0
+    for slot, board in enumerate(boards):
+        moves = [after(board, index) for index in range(len(board.distinct_moves))]
+        known = np.array([moved.words()[1] % 5 != 1 for moved in moves])
+        if not known.all() and known.any():
+            result, drawn = search.result(slot), np.array([not value_of(moved) for moved in moves])
+            assert (result.proofs[known & drawn] == DRAW).all()
+            assert not result.visits[known & ~drawn].any()
+            searched += result.visits.any()
+    assert searched >= 15
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -366,7 +406,7 @@ def test_a_third_occurrence_is_no_way_to_win() -> None:
 
 def test_leaves_taken_as_decided_are_searched_when_they_are_played() -> None:
     played = 0
-    for seed in range(160):
+    for seed in range(240):
         board = placed(random.Random(seed), 4, 0.6)
         search = started(SearchConfig(num_simulations=60), [board], oracle=TableOracle(False))
         search.run(HashEvaluator())

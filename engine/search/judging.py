@@ -156,13 +156,14 @@ def has_open_win(state, g, outcomes):
 
 @njit(cache=True)
 def mark_losing_moves(state, g, outcomes):
-    """Marks the root moves that lose by the tables, also those whose loss the 80-ply rule might prevent: where a win is
-    known they need no search."""
+    """Marks the root moves that lose by the tables, also those whose loss the 80-ply rule might prevent: where a win or
+    a draw is known they need no search."""
     root = state.nodes[state.slots[g].root]
     for i in range(np.int64(root.num_children)):
         child = state.nodes[root.first_child + i]
         if outcomes[i] == WIN and child.proof == UNKNOWN:
             mark(child, LOSS, NO_DISTANCE)
+    settle(state.nodes, state.slots[g].root)
 
 
 @njit(cache=True)
@@ -203,7 +204,7 @@ def settle_root(state, lane, outcomes, plies, offset):
 
     Returns:
         Whether the root is a proven win or loss, so that no evaluation is needed. (A drawn root still gets the
-        evaluator's priors, to choose among the moves that keep the draw.)
+        evaluator's priors.)
     """
     nodes, lanes = state.nodes, lanes_of(state)
     g = lane // lanes

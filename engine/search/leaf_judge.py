@@ -18,6 +18,8 @@ With many pieces and little time there is no plan, and a move of a man that keep
 evaluator leads: moves that do not win are left out, and only leaves with fewer pieces than the root are looked up, as
 the tables give all others the same value. If half of the 80 plies pass without progress, such a root is planned, too.
 
+In a drawn root with several moves that keep the draw the evaluator leads as well, to where opponents err more easily.
+
 ``probe_leaves`` looks up blocks that are in memory, within the compiled step loop. ``LeafJudge`` does the rest: blocks
 that must be read from disk first, and roots.
 """
@@ -30,7 +32,7 @@ from numba import njit
 
 from ..draw_rules import REVERSIBLE_PLIES_TO_DRAW
 from ..movegen import MAX_MOVES
-from ..outcomes import DRAW, LOSS, UNKNOWN
+from ..outcomes import DRAW, LOSS, UNKNOWN, WIN
 from ..tablebase.probing import KNOWN, NOT_LOADED, probe_loaded
 from . import judging
 from .conversion import ConversionPlanner
@@ -124,6 +126,12 @@ class LeafJudge:
         count = judging.read_moves(state, slot, self._moves)
         moves, pieces = self._moves[:count], int(root[0] | root[1]).bit_count()
         outcomes, plies = self._oracle.judge(moves)
+        draws = outcomes == DRAW
+        if draws.any() and (draws | (outcomes == WIN)).all():
+            open_ = draws if draws.sum() > 1 else False
+            judging.settle_root(state, lane, np.where(open_, np.uint8(UNKNOWN), outcomes), plies, 0)
+            self._lead(slot, DRAW, outcomes, pieces)
+            return False
         plans = self.deadline == math.inf or pieces <= _PLANNED_PIECES or int(root[3]) >= _PATIENCE
         known = outcomes
         if not plans:
@@ -136,6 +144,10 @@ class LeafJudge:
             ranks = self._planner.ranks(root, moves, self.deadline)
             if judging.settle_root(state, lane, outcomes, ranks, NO_DISTANCE):
                 return True
-        judging.mark_losing_moves(state, slot, outcomes)
-        state.slots[slot]["covered"], state.slots[slot]["led"] = pieces - 1, 1
+        self._lead(slot, WIN, outcomes, pieces)
         return False
+
+    def _lead(self, slot: int, known: int, outcomes: np.ndarray, pieces: int) -> None:
+        """Has the evaluator choose among the moves that do not lose in a root of ``pieces`` whose outcome is known."""
+        judging.mark_losing_moves(self._state, slot, outcomes)
+        self._state.slots[slot]["known"], self._state.slots[slot]["covered"] = known, pieces - 1

@@ -43,16 +43,17 @@ def start_roots(state, slots, targets, noises, searcher, few):
         if popcount(root.own | root.opp) <= few:
             clear_root(state, g)
         slot.target, slot.noise, slot.searcher = targets[i], noises[i], searcher
-        slot.active, slot.waiting, slot.covered, slot.led = 1, 0, few, 0
+        slot.active, slot.waiting, slot.covered, slot.known = 1, 0, few, UNKNOWN
         if slot.noise > 0 and root.visits > 0:
             mix_noise(state.nodes, state.slots, state.noises, g)
 
 
 @njit(cache=True)
 def judge_root(state, g):
-    """Sets ``num_legal`` and ``ending`` of the root by the rules of the game (a third occurrence is a draw)."""
+    """Sets ``num_legal`` and ``ending`` of a new root by the rules of the game (a third occurrence is a draw)."""
     slot = state.slots[g]
     root = state.nodes[slot.root]
+    slot.known = UNKNOWN
     slot.num_legal = legal_at(root, state.moves)
     slot.ending = RUNNING
     if slot.num_legal == 0:
@@ -156,16 +157,17 @@ def read_moves(state, g, counts, means):
         counts: int32 [3, MAX_MOVES]: visits, proof, plies of the proof.
         means: float32 [3, MAX_MOVES]: prior, mean value, mean P(draw).
     """
-    nodes = state.nodes
-    root = nodes[state.slots[g].root]
+    nodes, slot = state.nodes, state.slots[g]
+    root = nodes[slot.root]
     count = np.int64(root.num_children)
     for i in range(count):
         child = nodes[root.first_child + i]
-        counts[0, i], counts[1, i], counts[2, i] = child.visits, child.proof, child.proof_plies
+        proof = DRAW if slot.known == DRAW and child.proof == UNKNOWN else child.proof
+        counts[0, i], counts[1, i], counts[2, i] = child.visits, proof, child.proof_plies
         means[0, i], means[2, i] = child.prior, _mean_draw(child)
         means[1, i] = _clipped(node_value(child), means[2, i])
-        if child.proof != UNKNOWN:  # it may be unvisited
-            means[1, i], means[2, i] = proven_value(child.proof), np.float32(child.proof == DRAW)
+        if proof != UNKNOWN:  # it may be unvisited
+            means[1, i], means[2, i] = proven_value(proof), np.float32(proof == DRAW)
     return count
 
 
@@ -194,8 +196,8 @@ def read_targets(state, slots, wdl, policies, counts):
         draw = _mean_draw(root)
         value = _clipped(-node_value(root), draw)
         wdl[i, 0], wdl[i, 1], wdl[i, 2] = (1 - draw + value) / 2, draw, (1 - draw - value) / 2
-        if slot.led != 0:
-            wdl[i, 0], wdl[i, 1], wdl[i, 2] = 1, 0, 0
+        if slot.known != UNKNOWN:
+            wdl[i, 0], wdl[i, 1], wdl[i, 2] = slot.known == WIN, slot.known == DRAW, slot.known == LOSS
         if root.proof != UNKNOWN:  # seen by the opponent, whose win is the loss of the side to move
             wdl[i, 0], wdl[i, 1], wdl[i, 2] = root.proof == LOSS, root.proof == DRAW, root.proof == WIN
 
@@ -214,7 +216,7 @@ def _clipped(value, draw):
 @njit(cache=True)
 def _is_refuted(slot, child):
     """Whether a root move is proven to be worse than another one."""
-    return child.proof == LOSS or (slot.led != 0 and child.proof == DRAW)
+    return child.proof == LOSS or (slot.known == WIN and child.proof == DRAW)
 
 
 @njit(cache=True)

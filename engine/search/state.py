@@ -31,7 +31,7 @@ SLOT = record(
         ("num_history", np.int32),  # positions in the history
         ("num_legal", np.int32),  # moves at the root
         ("covered", np.int32),  # most pieces of a leaf that is looked up in tables; 0: none is
-        ("led", np.uint8),  # the tables call the root won, but the evaluator leads to the win, see ``leaf_judge``
+        ("known", np.uint8),  # outcome of the root by the tables where the evaluator leads, see ``leaf_judge``
         ("noise", np.float32),  # fraction of noise in the root's priors
         ("draw_value", np.float32),  # value of a draw for the side to move at the root
         ("searcher", np.float32),  # 1: the side with the contempt for draws is to move at the root; -1: its opponent is
@@ -117,7 +117,7 @@ def new_state(config: SearchConfig, games: int, nodes: int) -> SearchState:
     lanes = games * config.leaves_in_flight
     slots = np.zeros(games, SLOT)
     slots["root"] = np.arange(games) * nodes
-    slots["limit"] = slots["root"] + nodes
+    slots["limit"], slots["known"] = slots["root"] + nodes, UNKNOWN
     return SearchState(
         nodes=np.zeros(games * nodes, NODE),
         slots=slots,
