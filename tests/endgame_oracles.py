@@ -167,7 +167,9 @@ class TableOracle:
         self.distances = distances
         self.batches: list[int] = []
 
-    def judge(self, positions: np.ndarray, patient: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    def judge(
+        self, positions: np.ndarray, patient: bool = True, distances: bool = True
+    ) -> tuple[np.ndarray, np.ndarray]:
         self.batches.append(len(positions))
         assert positions.shape[1:] == (4,)
         assert positions.dtype == np.uint32

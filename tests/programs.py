@@ -29,7 +29,7 @@ def crownhead_program(*arguments: object) -> list[str]:
 def wait_until(
     condition: Callable[[], object],
     process: subprocess.Popen[Any] | None = None,
-    seconds: float = 180,
+    seconds: float = 300,
     log: Path | None = None,
 ) -> None:
     """Waits until a condition holds.

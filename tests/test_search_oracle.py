@@ -35,7 +35,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
 class Silent(TableOracle):
     """Has tables that never know a position."""
 
-    def judge(self, positions: np.ndarray, patient: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    def judge(
+        self, positions: np.ndarray, patient: bool = True, distances: bool = True
+    ) -> tuple[np.ndarray, np.ndarray]:
         outcomes, plies = super().judge(positions)
         return np.full_like(outcomes, UNKNOWN), np.full_like(plies, -1)
 
@@ -47,7 +49,9 @@ class Recording(TableOracle):
         super().__init__(distances=False)
         self.pieces: list[int] = []
 
-    def judge(self, positions: np.ndarray, patient: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    def judge(
+        self, positions: np.ndarray, patient: bool = True, distances: bool = True
+    ) -> tuple[np.ndarray, np.ndarray]:
         self.pieces += np.bitwise_count(positions[:, 0] | positions[:, 1]).tolist()
         return super().judge(positions, patient)
 
@@ -161,7 +165,9 @@ def test_where_a_move_s_outcome_is_missing_a_draw_is_not_known() -> None:
     """The moves that draw are proven, the others are searched."""
 
     class Partial(TableOracle):
-        def judge(self, positions: np.ndarray, patient: bool = True) -> tuple[np.ndarray, np.ndarray]:
+        def judge(
+            self, positions: np.ndarray, patient: bool = True, distances: bool = True
+        ) -> tuple[np.ndarray, np.ndarray]:
             outcomes, plies = super().judge(positions, patient)
             return np.where(positions[:, 1] % 5 == 1, np.uint8(UNKNOWN), outcomes), plies
 
@@ -296,7 +302,9 @@ class Unreadable(TableOracle):
 
     calls = 0
 
-    def judge(self, positions: np.ndarray, patient: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    def judge(
+        self, positions: np.ndarray, patient: bool = True, distances: bool = True
+    ) -> tuple[np.ndarray, np.ndarray]:
         self.calls += 1
         if self.calls in (3, 6):
             raise OSError("cannot read the table")
@@ -327,7 +335,9 @@ def test_an_oracle_that_fails_leaves_no_leaf_waiting(name: str) -> None:
 class LateOracle(TableOracle):
     """An oracle that knows a position only some plies after an irreversible move."""
 
-    def judge(self, positions: np.ndarray, patient: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    def judge(
+        self, positions: np.ndarray, patient: bool = True, distances: bool = True
+    ) -> tuple[np.ndarray, np.ndarray]:
         outcomes, plies = super().judge(positions)
         return np.where(positions[:, 3] > 0, outcomes, UNKNOWN).astype(np.uint8), plies
 
@@ -513,6 +523,23 @@ def test_a_plan_without_time_is_gone_on_with_and_ends_as_one_in_one_go(monkeypat
     assert found.tolist() == planned(ConversionPlanner(TableOracle(False)), board).tolist()
 
 
+def test_a_plan_is_gone_on_with_from_a_position_that_it_does_not_reach() -> None:
+    """With little time a search wanders, and each plan is too late for the position that it began with."""
+    far, near = Board(KING_WALK), Board(KING_WALK)
+    while distance_of(near) > 9:
+        push_index(near, best_reply(near))
+    fresh, used = Recording(), Recording()
+    exact = planned(ConversionPlanner(fresh), far)
+    planner = ConversionPlanner(used)
+    assert planned(planner, near).max() >= 0
+    found, asked = planned(planner, far), len(used.pieces)
+    assert (found[found >= 0] >= exact[found >= 0]).all()
+    assert found.max() >= 0
+    assert asked < len(fresh.pieces)
+    assert planned(planner, far).tolist() == found.tolist()
+    assert len(used.pieces) == asked
+
+
 def test_without_a_plan_only_leaves_with_fewer_pieces_than_the_root_are_looked_up() -> None:
     oracle, alone = Recording(), 2 * [0]
     for number, fens in enumerate([[KING_WALK], [KING_WALK, KING_TAKES]]):
@@ -629,7 +656,9 @@ def test_search_player_hands_the_oracle_on() -> None:
 class WithoutMen(TableOracle):
     """Fails where it is asked for a position with men."""
 
-    def judge(self, positions: np.ndarray, patient: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    def judge(
+        self, positions: np.ndarray, patient: bool = True, distances: bool = True
+    ) -> tuple[np.ndarray, np.ndarray]:
         if ((positions[:, 0] | positions[:, 1]) & ~positions[:, 2]).any():
             raise OSError("cannot read the table")
         return super().judge(positions, patient)

@@ -202,7 +202,9 @@ class Listener:
     def __init__(self) -> None:
         self.asked = 0
 
-    def judge(self, positions: np.ndarray, patient: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    def judge(
+        self, positions: np.ndarray, patient: bool = True, distances: bool = True
+    ) -> tuple[np.ndarray, np.ndarray]:
         self.asked += len(positions)
         return np.full(len(positions), UNKNOWN, np.uint8), np.full(len(positions), -1, np.int16)
 

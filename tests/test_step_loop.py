@@ -50,7 +50,9 @@ class PlainOracle:
     def __init__(self, tables: Tablebase) -> None:
         self._tables, self.max_pieces, self.asked = tables, tables.max_pieces, 0
 
-    def judge(self, positions: np.ndarray, patient: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    def judge(
+        self, positions: np.ndarray, patient: bool = True, distances: bool = True
+    ) -> tuple[np.ndarray, np.ndarray]:
         self.asked += len(positions)
         return self._tables.judge(positions)
 

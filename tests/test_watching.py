@@ -38,7 +38,9 @@ class DrawOracle:
     def __init__(self) -> None:
         self.first: list[int] | None = None
 
-    def judge(self, positions: np.ndarray, patient: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    def judge(
+        self, positions: np.ndarray, patient: bool = True, distances: bool = True
+    ) -> tuple[np.ndarray, np.ndarray]:
         self.first = self.first or positions[0].tolist()
         known = (positions == self.first).all(axis=1)
         return np.where(known, DRAW, UNKNOWN).astype(np.uint8), np.full(len(positions), -1, np.int16)

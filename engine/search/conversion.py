@@ -32,7 +32,8 @@ Walkers = tuple[int, int, int, int]
 class ConversionPlanner:
     """Plans conversions, and stores the ranks of the positions on the way.
 
-    A plan that ran out of time is continued at the next position with the same men and the same numbers of kings.
+    A plan is continued at the next position with the same men and the same numbers of kings, if it ran out of time or
+    does not reach that position yet.
 
     Args:
         oracle: exact tables; their distances are not used.
@@ -44,7 +45,7 @@ class ConversionPlanner:
         self._max_positions = max_positions
         self._ranks: dict[Words, int] = {}
         self._given_up: set[Walkers] = set()  # their plans needed too many positions
-        self._unfinished: tuple[Walkers, _Graph] | None = None
+        self._latest: tuple[Walkers, _Graph] | None = None
 
     def ranks(self, root: np.ndarray, moves: np.ndarray, deadline: float = math.inf) -> np.ndarray:
         """Plies from after each move of a won position to the conversion.
@@ -69,18 +70,18 @@ class ConversionPlanner:
 
     def _plan(self, root: np.ndarray, deadline: float) -> None:
         walkers = _walkers(root)
-        if self._unfinished is not None and self._unfinished[0] == walkers:
-            graph = self._unfinished[1]
-        else:
+        if self._latest is None or self._latest[0] != walkers:
             most = _SECOND_TRY if walkers in self._given_up else self._max_positions
-            graph = _Graph(root, min(most, self._max_positions))
-        self._unfinished = None
-        if not graph.grow(self._oracle, deadline):
-            self._unfinished = walkers, graph
-        elif graph.is_ranked:
+            self._latest = walkers, _Graph(min(most, self._max_positions))
+        graph = self._latest[1]
+        number = graph.enter(root)
+        if not graph.grow(number, self._oracle, deadline):
+            return
+        if graph.is_ranked(number):
             self._remember(graph)
         else:
             self._given_up.add(walkers)
+            self._latest = None
 
     def _remember(self, graph: "_Graph") -> None:
         if len(self._ranks) > _MAX_REMEMBERED:
@@ -122,12 +123,12 @@ class _Arrays(NamedTuple):
 
 
 class _Graph:
-    """Grows ``_Arrays`` breadth-first from a root with the winner to move."""
+    """Grows ``_Arrays`` breadth-first from won positions."""
 
-    def __init__(self, root: np.ndarray, max_positions: int) -> None:
+    def __init__(self, max_positions: int) -> None:
         self._max_positions = max_positions
         self._arrays = _Arrays(
-            sizes=np.array([1, 0]),
+            sizes=np.array([0, 0]),
             positions=np.zeros((1024, 3), np.uint32),
             winner=np.zeros(1024, bool),
             ranks=np.full(1024, -1, np.int16),
@@ -136,15 +137,17 @@ class _Graph:
             edges=np.zeros(4096, np.int32),
             entries=np.full(4096, -1, np.int32),
         )
-        self._arrays.positions[0], self._arrays.winner[0] = root[:3], True
-        _enter(self._arrays.entries, self._arrays.positions, 0, 0)
-        self._expanded, self._layer_end, self._winner_moves = 0, 1, True
+        self._expanded = self._layer_end = 0
         self._moves = new_moves()
 
-    @property
-    def is_ranked(self) -> bool:
-        """Whether the rank of the root is known."""
-        return bool(self._arrays.ranks[0] >= 0)
+    def enter(self, root: np.ndarray) -> int:
+        """The number of a position with the winner to move, which is added if it is new."""
+        self._make_room(1)
+        return int(_numbered(self._arrays, *root[:3], True))
+
+    def is_ranked(self, number: int) -> bool:
+        """Whether the rank of a position is known."""
+        return bool(self._arrays.ranks[number] >= 0)
 
     def lost_positions(self) -> tuple[np.ndarray, np.ndarray]:
         """Positions with the loser to move and a known rank, uint32 [n, 3], and their ranks, int16 [n]."""
@@ -152,38 +155,34 @@ class _Graph:
         lost = np.flatnonzero(~self._arrays.winner[:size] & (self._arrays.ranks[:size] >= 0))
         return self._arrays.positions[lost], self._arrays.ranks[lost]
 
-    def grow(self, oracle: "LeafOracle", deadline: float) -> bool:
-        """Expands layers until the root is ranked or it cannot go on.
+    def grow(self, root: int, oracle: "LeafOracle", deadline: float) -> bool:
+        """Expands layers until the position with number ``root`` is ranked or it cannot go on.
 
         Returns:
             False if time ran out, or if there is a deadline and the oracle's answers must be read from disk first.
         """
         patient = deadline == math.inf
-        while not self.is_ranked:
+        while not self.is_ranked(root):
             while self._expanded < self._layer_end:
                 if time.perf_counter() >= deadline:
                     return False
                 end = min(self._layer_end, self._expanded + _CHUNK)
-                children, counts = _children(self._arrays.positions, self._expanded, end, self._moves)
+                children, counts, outcomes = _children(self._arrays, self._expanded, end, self._moves)
                 if self._arrays.sizes[0] + len(children) > self._max_positions:
                     self._solve()
                     return True
-                outcomes, _ = oracle.judge(children, patient)
+                open_ = outcomes == UNKNOWN
+                outcomes[open_], _ = oracle.judge(children[open_], patient, distances=False)
                 if not patient and (outcomes == UNKNOWN).any():
                     return False
-                self._add(end, children, counts, outcomes)
-            if not self._winner_moves or self._layer_end == self._arrays.sizes[0]:
-                self._solve()
+                self._make_room(len(children))
+                _link(self._arrays, self._expanded, end, children, counts, outcomes)
+                self._expanded = end
+            self._solve()
             if self._layer_end == self._arrays.sizes[0]:
                 return True
-            self._winner_moves, self._layer_end = not self._winner_moves, int(self._arrays.sizes[0])
+            self._layer_end = int(self._arrays.sizes[0])
         return True
-
-    def _add(self, end: int, children: np.ndarray, counts: np.ndarray, outcomes: np.ndarray) -> None:
-        """Adds the edges of positions up to ``end``; see ``_link``."""
-        self._make_room(len(children))
-        _link(self._arrays, self._expanded, end, self._winner_moves, children, counts, outcomes)
-        self._expanded = end
 
     def _make_room(self, more: int) -> None:
         def grown(array: np.ndarray, needed: int, fill: int) -> np.ndarray:
@@ -239,35 +238,51 @@ def _enter(index, positions, first, last):
 
 
 @njit(cache=True)
-def _children(positions, first, end, moves):
+def _numbered(graph, own, opp, kings, winner):
+    """The number of a position in the graph (``_Arrays``), which is added if it is new."""
+    place, size = _slot_of(graph.entries, graph.positions, own, opp, kings), graph.sizes[0]
+    if graph.entries[place] < 0:
+        graph.entries[place] = size
+        graph.positions[size, 0], graph.positions[size, 1], graph.positions[size, 2] = own, opp, kings
+        graph.winner[size] = winner
+        graph.sizes[0] = size + 1
+    return graph.entries[place]
+
+
+@njit(cache=True)
+def _children(graph, first, end, moves):
     """Positions after all moves of positions ``first`` to ``end - 1``, and the number of moves of each.
 
     Returns:
-        uint32 [m, 4]: own, opp, kings seen by the side to move, and 0 after an irreversible move or 1; int64 [n].
+        uint32 [m, 4]: own, opp, kings seen by the side to move, and 0 after an irreversible move or 1; int64 [n];
+        uint8 [m]: outcomes of those that are in the graph, for the side to move, else UNKNOWN.
     """
-    counts = np.zeros(end - first, np.int64)
+    positions, counts = graph.positions, np.zeros(end - first, np.int64)
     for i in range(first, end):
         counts[i - first] = generate(positions[i, 0], positions[i, 1], positions[i, 2], moves, DISTINCT)
-    children = np.empty((counts.sum(), 4), np.uint32)
+    children, outcomes = np.empty((counts.sum(), 4), np.uint32), np.full(counts.sum(), UNKNOWN, np.uint8)
     n = 0
     for i in range(first, end):
         own, opp, kings = positions[i, 0], positions[i, 1], positions[i, 2]
         for j in range(generate(own, opp, kings, moves, DISTINCT)):
             children[n, 0], children[n, 1] = turned(moves[j].opp), turned(moves[j].own)
             children[n, 2], children[n, 3] = turned(moves[j].kings), np.uint32(is_reversible(own, opp, kings, moves[j]))
+            if graph.entries[_slot_of(graph.entries, positions, children[n, 0], children[n, 1], children[n, 2])] >= 0:
+                outcomes[n] = LOSS if graph.winner[i] else WIN
             n += 1
-    return children, counts
+    return children, counts, outcomes
 
 
 @njit(cache=True)
-def _link(graph, first, end, winner_moves, children, counts, outcomes):
+def _link(graph, first, end, children, counts, outcomes):
     """Adds the edges of positions ``first`` to ``end - 1`` to the graph (``_Arrays``), and the positions they lead to.
 
     ``children`` and ``counts`` are from ``_children``; ``outcomes``: the oracle's outcomes of ``children``.
     """
-    wanted = LOSS if winner_moves else WIN
-    size, num_edges, n = graph.sizes[0], graph.sizes[1], 0
+    num_edges, n = graph.sizes[1], 0
     for i in range(first, end):
+        winner_moves = graph.winner[i]
+        wanted = LOSS if winner_moves else WIN
         graph.first_edge[i] = num_edges
         converts = False
         for j in range(n, n + counts[i - first]):
@@ -278,20 +293,13 @@ def _link(graph, first, end, winner_moves, children, counts, outcomes):
         for j in range(n, n + counts[i - first]):
             if converts or graph.lost_way[i] or outcomes[j] != wanted or children[j, 3] == 0:
                 continue
-            place = _slot_of(graph.entries, graph.positions, children[j, 0], children[j, 1], children[j, 2])
-            if graph.entries[place] < 0:
-                graph.entries[place] = size
-                for word in range(3):
-                    graph.positions[size, word] = children[j, word]
-                graph.winner[size] = not winner_moves
-                size += 1
-            graph.edges[num_edges] = graph.entries[place]
+            graph.edges[num_edges] = _numbered(graph, children[j, 0], children[j, 1], children[j, 2], not winner_moves)
             num_edges += 1
         if counts[i - first] == 0:
             graph.ranks[i] = 0
         n += counts[i - first]
     graph.first_edge[end] = num_edges
-    graph.sizes[0], graph.sizes[1] = size, num_edges
+    graph.sizes[1] = num_edges
 
 
 @njit(cache=True)

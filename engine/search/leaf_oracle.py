@@ -17,13 +17,16 @@ class LeafOracle(Protocol):
 
     max_pieces: int
 
-    def judge(self, positions: np.ndarray, patient: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    def judge(
+        self, positions: np.ndarray, patient: bool = True, distances: bool = True
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Looks positions up.
 
         Args:
             positions: uint32 [N, 4]: own, opp, kings, reversible plies, seen by the side to move.
             patient: whether to wait for blocks that must be read from disk. If not, they are read in the background and
                 their positions are UNKNOWN until then.
+            distances: whether to look distances up, too, which takes as long again.
 
         Returns:
             outcomes uint8 [N]: UNKNOWN, WIN, DRAW or LOSS for the side to move;

@@ -89,13 +89,15 @@ class Tablebase:
         scores = self._known(positions, True)
         return np.where(scores == 0, DRAWN_PLIES, FULL - np.abs(scores)).astype(np.int16)
 
-    def judge(self, positions: np.ndarray, patient: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    def judge(
+        self, positions: np.ndarray, patient: bool = True, distances: bool = True
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Outcomes and distances for a search, see ``LeafOracle.judge``."""
         scores, there = self._probe(positions, False, patient)
         outcomes = np.where(there, DRAW - scores, UNKNOWN).astype(np.uint8)
         plies = np.full(len(positions), -1, np.int16)
         decided = np.flatnonzero(scores)
-        if len(decided):
+        if distances and len(decided):
             scores, there = self._probe(positions[decided], True, patient)
             plies[decided] = np.where(there, FULL - np.abs(scores), -1)
         return outcomes, plies
