@@ -21,6 +21,7 @@ from engine.players.search_player import SearchPlayer
 from engine.search import Ending, LockstepSearch, SearchConfig, UniformEvaluator, tree
 from engine.search.conversion import ConversionPlanner
 from engine.search.in_flight import IN_FLIGHT
+from engine.tablebase import open_tablebase
 
 VALUE_OF_PROOF = {WIN: -1, DRAW: 0, LOSS: 1}  # a node's proof is its mover's, the table's its opponent's
 KING_WALK = "B:WK2:BK28,K32"  # won in 31 plies, none of them but the last irreversible
@@ -332,6 +333,38 @@ def test_an_oracle_that_fails_leaves_no_leaf_waiting(name: str) -> None:
     assert not search.active().any()
 
 
+class Failing(HashEvaluator):
+    """Fails at its first batch."""
+
+    failed = False
+
+    def evaluate(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if not self.failed:
+            self.failed = True
+            raise OSError("no answer")
+        return super().evaluate(positions)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_drawn_root_that_is_dropped_is_looked_up_again(name: str) -> None:
+    boards = [board for board in drawn_at_random(0, 300, 6) if losing_moves(board).any()]
+    search = started(SearchConfig(num_simulations=40, **SETTINGS[name]), boards, oracle=TableOracle(False))
+    evaluator = Failing()
+    with pytest.raises(OSError, match="no answer"):
+        search.run(evaluator)
+    search.run(evaluator)
+    for slot, board in enumerate(boards):
+        result = search.result(slot)
+        assert result.wdl.tolist() == [0, 1, 0]
+        assert (result.proofs == np.where(losing_moves(board), LOSS, DRAW)).all()
+        assert not losing_moves(board)[search.choose(slot)]
+
+
+def losing_moves(board: Board) -> np.ndarray:
+    """bool [moves]."""
+    return np.array([value_of(after(board, index)) > 0 for index in range(len(board.distinct_moves))])
+
+
 class LateOracle(TableOracle):
     """An oracle that knows a position only some plies after an irreversible move."""
 
@@ -538,6 +571,25 @@ def test_a_plan_is_gone_on_with_from_a_position_that_it_does_not_reach() -> None
     assert asked < len(fresh.pieces)
     assert planned(planner, far).tolist() == found.tolist()
     assert len(used.pieces) == asked
+
+
+@pytest.mark.parametrize(
+    "fens",
+    [
+        ("B:WK4,K20:BK12,K15", "B:WK18,K21:BK17,K29"),
+        ("B:WK3,K13:BK6,K15", "B:WK18,K27:BK20,K26"),
+        ("B:WK2,K3:BK11,K14", "B:WK19,K22:BK27,K30"),
+        ("B:WK16,K20:BK28,K32", "B:WK1,K5:BK13,K14"),
+    ],
+)
+def test_a_plan_with_the_same_forces_does_not_take_the_opponent_s_wins_for_the_winner_s(fens: tuple[str, str]) -> None:
+    """A wrong move in the second position gives the opponent the first one."""
+    with open_tablebase() as tables:
+        planner, (first, second) = ConversionPlanner(tables), map(Board, fens)
+        assert planned(planner, first).max() >= 0
+        found = planned(planner, second)
+        assert found.max() >= 0
+        assert ((found >= 0) <= (planned(ConversionPlanner(tables), second) >= 0)).all()
 
 
 def test_without_a_plan_only_leaves_with_fewer_pieces_than_the_root_are_looked_up() -> None:

@@ -267,8 +267,9 @@ def _children(graph, first, end, moves):
         for j in range(generate(own, opp, kings, moves, DISTINCT)):
             children[n, 0], children[n, 1] = turned(moves[j].opp), turned(moves[j].own)
             children[n, 2], children[n, 3] = turned(moves[j].kings), np.uint32(is_reversible(own, opp, kings, moves[j]))
-            if graph.entries[_slot_of(graph.entries, positions, children[n, 0], children[n, 1], children[n, 2])] >= 0:
-                outcomes[n] = LOSS if graph.winner[i] else WIN
+            known = graph.entries[_slot_of(graph.entries, positions, children[n, 0], children[n, 1], children[n, 2])]
+            if known >= 0:  # with the same forces, a mistake may give the opponent a won position of the graph
+                outcomes[n] = WIN if graph.winner[known] else LOSS
             n += 1
     return children, counts, outcomes
 

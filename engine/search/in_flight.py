@@ -61,3 +61,5 @@ def drop_leaves(state, n):
             state.nodes[state.paths[lane, state.depths[lane]]].num_children = np.uint8(0)
             if state.depths[lane] == 0:
                 slot.used = np.int32(slot.root + 1)
+                if slot.known != UNKNOWN:  # its moves are marked no more, so that it must be looked up again
+                    slot.known, slot.covered = UNKNOWN, slot.covered + 1
