@@ -360,6 +360,21 @@ def test_a_drawn_root_that_is_dropped_is_looked_up_again(name: str) -> None:
         assert not losing_moves(board)[search.choose(slot)]
 
 
+@pytest.mark.parametrize("name", SETTINGS)
+def test_in_a_drawn_root_a_move_that_ends_the_game_in_a_draw_does_not_lose(name: str) -> None:
+    boards = [board for board in drawn_at_random(0, 300, 6) if losing_moves(board).any()]
+    search = LockstepSearch(SearchConfig(num_simulations=40, **SETTINGS[name]), 1, leaf_oracle=TableOracle(True))
+    ended = 0
+    for board in boards:
+        with_reversible(search, board, 79)
+        search.run(HashEvaluator())
+        result, losing = search.result(0), losing_moves(board)
+        at_once = np.array([after(board, i).reversible_plies > 0 for i in range(len(losing))])
+        assert (result.proofs == np.where(losing & ~at_once, LOSS, DRAW)).all()
+        ended += (losing & at_once).sum()
+    assert ended >= 20
+
+
 def losing_moves(board: Board) -> np.ndarray:
     """bool [moves]."""
     return np.array([value_of(after(board, index)) > 0 for index in range(len(board.distinct_moves))])
