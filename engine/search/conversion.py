@@ -143,7 +143,7 @@ class _Graph:
     def enter(self, root: np.ndarray) -> int:
         """The number of a position with the winner to move, which is added if it is new."""
         self._make_room(1)
-        return int(_numbered(self._arrays, *root[:3], True))
+        return int(_numbered(self._arrays, root[0], root[1], root[2], True))
 
     def is_ranked(self, number: int) -> bool:
         """Whether the rank of a position is known."""
