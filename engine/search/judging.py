@@ -157,7 +157,7 @@ def has_open_win(state, g, outcomes):
 @njit(cache=True)
 def mark_losing_moves(state, g, outcomes):
     """Marks the root moves that lose by the tables, also those whose loss the 80-ply rule might prevent: where a win or
-    a draw is known they need no search. Moves that end the game in a draw are not marked."""
+    a draw is known they need no search. Moves that end the game in a draw are not marked. Then settles the root."""
     root = state.nodes[state.slots[g].root]
     for i in range(np.int64(root.num_children)):
         child = state.nodes[root.first_child + i]

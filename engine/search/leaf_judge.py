@@ -128,8 +128,8 @@ class LeafJudge:
         outcomes, plies = self._oracle.judge(moves)
         draws = outcomes == DRAW
         if draws.any() and (draws | (outcomes == WIN)).all():
-            open_ = draws if draws.sum() > 1 else False
-            judging.settle_root(state, lane, np.where(open_, np.uint8(UNKNOWN), outcomes), plies, 0)
+            searched = draws & (draws.sum() > 1)  # a single one needs no search
+            judging.settle_root(state, lane, np.where(searched, np.uint8(UNKNOWN), outcomes), plies, 0)
             self._lead(slot, DRAW, outcomes, pieces)
             return False
         plans = self.deadline == math.inf or pieces <= _PLANNED_PIECES or int(root[3]) >= _PATIENCE
