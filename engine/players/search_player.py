@@ -22,7 +22,9 @@ _FASTEST = 2_000_000  # simulations per second to allow for; their memory is onl
 _SLICE = 512  # simulations between two checks of the clock when no leaf needs an evaluation
 _PLANNING = 0.5  # largest part of a move's time for planning how to convert a win, see ``engine.search.conversion``
 _FIRST = 64  # simulations of the searches that only load compiled code
-_ENDGAMES = "B:W22,25:B3,K10", "W:WK12,K23,21:BK11,K22", "B:W13,14,21,22:B2,5,6"  # decided, to be converted, on the way
+_ENDGAMES = (  # decided, to be converted, drawn, on the way
+    "B:W22,25:B3,K10", "W:WK12,K23,21:BK11,K22", "W:W20,K5:BK19,K30", "B:W13,14,21,22:B2,5,6",
+)  # fmt: skip
 _PROOFS: tuple[Proof | None, ...] = ("win", "draw", "loss", None)
 
 
