@@ -343,7 +343,7 @@ def start(state, depth):
     frame.beta = INFINITY
     state.search[0].ply = 0
     state.search[0].again = False
-    _open(state, 0)
+    _open(state, np.int64(0))  # not a literal, for which it would be compiled once more
 
 
 @njit(inline="always")

@@ -211,17 +211,18 @@ def settle_root(state, lane, outcomes, plies, offset):
     slot = state.slots[g]
     root = nodes[slot.root]
     best, lasts = _best_win(state, g, lane, outcomes, plies)
+    depth = np.int64(1)
     for i in range(np.int64(root.num_children)):
         index = root.first_child + np.int32(i)
         state.paths[lane, 1] = index
         if outcomes[i] == DRAW:
             mark(nodes[index], DRAW, 0)
         elif outcomes[i] == WIN and nodes[index].proof == UNKNOWN:
-            if _lasts(state, g, lane, np.int64(1), plies[i]):
+            if _lasts(state, g, lane, depth, plies[i]):
                 mark(nodes[index], LOSS, _proof_plies(plies[i]))
         elif outcomes[i] == LOSS and best >= 0 and _length(plies[i]) == best:
             ended = plies[i] != 0 and _drawn(state, g, index)
-            sound = _lasts(state, g, lane, 1, plies[i]) if lasts else _in_time(state, lane, 1, plies[i])
+            sound = _lasts(state, g, lane, depth, plies[i]) if lasts else _in_time(state, lane, depth, plies[i])
             if sound and not ended:
                 mark(nodes[index], WIN, _proof_plies(plies[i]) + (offset if plies[i] >= 0 else 0))
     if not settle(nodes, slot.root) or root.proof == DRAW:

@@ -8,6 +8,7 @@ Games are searched in groups: the trees of a few games stay in the processor's c
 
 from typing import NamedTuple, Protocol, runtime_checkable
 
+import numpy as np
 from numba import njit
 
 from ..bitboard import borrowed
@@ -76,7 +77,7 @@ def search_steps(state, settings, tables, judge, network, steps):
 def _next_leaves(state, settings, tables, first, end):
     """Selects leaves and settles those that the tables prove; returns the number of waiting leaves, negative if
     ``LeafJudge`` must settle some of them."""
-    settled = 0
+    settled = np.int64(0)  # of a bare 0, Numba would compile all that is called here a second time
     while True:
         n = select_leaves(state, settings, first, end, settled)
         if tables.max_pieces[0] == 0 or n == settled:

@@ -175,8 +175,8 @@ def _probe(own, opp, kings, full, blocks, stack):
     score, state, opens = _score_leaf(own, opp, kings, full, blocks)
     if not opens:
         return score, state
-    depth = 0
-    _open(own, opp, kings, stack, 0)
+    depth = np.int64(0)  # not a literal, for which the functions called here would be compiled once more
+    _open(own, opp, kings, stack, depth)
     while True:
         if stack.nexts[depth] < stack.counts[depth] and (full > 1 or stack.bests[depth] < 1):
             move = stack.moves[depth, stack.nexts[depth]]
