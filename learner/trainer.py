@@ -98,7 +98,10 @@ class StateInfo(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
 
 
 def _keep_compiled_code() -> None:
-    """Keeps compiled code in the user's cache: PyTorch's default is a folder in /tmp whose name others can foresee."""
+    """Keeps compiled code in the user's cache: PyTorch's default is a folder in /tmp whose name others can foresee.
+
+    To be called before the first optimizer is made: PyTorch then sets the variable to its default.
+    """
     cache = platformdirs.user_cache_path("crownhead", appauthor=False) / "torch"
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(cache))
 
@@ -146,6 +149,7 @@ class Trainer:
         device: torch.device | str = "cpu",
         loss: Loss = training_loss,
     ) -> None:
+        _keep_compiled_code()
         self.config = config
         self._loss = loss
         self.device = torch.device(device)
@@ -158,8 +162,6 @@ class Trainer:
         self.ema_network = copy.deepcopy(self.network).eval().requires_grad_(False)
         self.optimizer = make_optimizer(self.network, config)
         self.steps = 0
-        if config.compile:
-            _keep_compiled_code()
         self._forward = torch.compile(self.network) if config.compile else self.network
 
     def step(self, batch: TrainingBatch, time_used: float = 0.0) -> dict[str, float]:

@@ -52,6 +52,7 @@ LONG_FILES = {
     "test_process_pool",
     "test_ray",
     "test_ray_cluster",
+    "test_russian",
     "test_search",
     "test_teacher",
     "test_training",
@@ -103,6 +104,14 @@ def ctrl_c_reaches_programs() -> None:
     """Enables SIGINT for the programs that tests interrupt: they would inherit that a shell's background ignores it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def all_have_the_same_priority() -> None:
+    """Gives tests that run side by side the lowest priority: the actors of trainings lower theirs, so that they would
+    hardly run while other tests are at work."""
+    if hasattr(os, "nice") and "PYTEST_XDIST_WORKER" in os.environ:
+        os.nice(19)
 
 
 @pytest.fixture(autouse=True, scope="session")

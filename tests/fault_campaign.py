@@ -21,12 +21,13 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from process_table import descendants, named
+from programs import until
 from test_ray_cluster import Cluster
 
 from selfplay.shards import SUFFIX, Shard, read_shard
@@ -124,10 +125,10 @@ class Campaign:
         began, family = time.time(), descendants(self.learner.pid) - {self.learner.pid}
         self.learner.send_signal(number)
         self.learner.wait(60)
-        wait_until(lambda: not named(family, ""), 60, "processes of the learner are left")
+        until(lambda: not named(family, ""), "the end of the learner's processes", 60)
         self.learner = self.train()
         before = sum(event["event"] == "start" for event in self.events())
-        wait_until(lambda: sum(event["event"] == "start" for event in self.events()) > before, 120, "no learner")
+        until(lambda: sum(event["event"] == "start" for event in self.events()) > before, "a learner", 120)
         self.stopped.append((began, time.time()))
 
     def close(self) -> list[int]:
@@ -198,13 +199,6 @@ def games_of(shard: Shard) -> Iterator[bytes]:
                 shard.samples.search_wdl[rows].tobytes(),
             )
         )
-
-
-def wait_until(condition: Callable[[], object], seconds: float, complaint: str) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, complaint
-        time.sleep(0.2)
 
 
 def main() -> None:

@@ -14,7 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pygame
-from real_window import screen, until, window
+from programs import until
+from real_window import screen, window
 
 from crownhead_board import ask_oracle, find_networks, make_network
 from engine.fen import Color

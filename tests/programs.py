@@ -8,12 +8,14 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from unittest.mock import patch
 
 import crownhead
 
 ROOT = Path(__file__).parents[1]
+PATIENCE = 300.0  # seconds to wait for anything: a program may compile for minutes on a busy machine
+Found = TypeVar("Found")
 
 
 def crownhead_program(*arguments: object) -> list[str]:
@@ -26,10 +28,21 @@ def crownhead_program(*arguments: object) -> list[str]:
     return [sys.executable, "-c", "from crownhead import main; main()", *map(str, arguments)]
 
 
+def until(look: Callable[[], Found], what: str, seconds: float = PATIENCE) -> Found:
+    """Calls ``look`` until its result is true, and returns it. Rests longer than ``look`` takes, for others to work."""
+    deadline = time.monotonic() + seconds
+    while True:
+        begin = time.monotonic()
+        if found := look():
+            return found
+        assert begin < deadline, f"{seconds} s have passed, and never: {what}"
+        time.sleep(max(0.02, 4 * (time.monotonic() - begin)))
+
+
 def wait_until(
     condition: Callable[[], object],
     process: subprocess.Popen[Any] | None = None,
-    seconds: float = 300,
+    seconds: float = PATIENCE,
     log: Path | None = None,
 ) -> None:
     """Waits until a condition holds.
@@ -40,12 +53,18 @@ def wait_until(
         seconds: longest wait; then the test fails.
         log: shown if the test fails.
     """
-    until = time.monotonic() + seconds
-    while not condition():
+    deadline = time.monotonic() + seconds
+
+    def holds() -> bool:
+        has_ended, is_late = process is not None and process.poll() is not None, time.monotonic() > deadline
+        if condition():
+            return True
         said = log.read_text() if log else ""
-        assert process is None or process.poll() is None, f"the program ended too early\n{said}"
-        assert time.monotonic() < until, f"{seconds} s have passed\n{said}"
-        time.sleep(0.02)
+        assert not has_ended, f"the program ended too early\n{said}"
+        assert not is_late, f"{seconds} s have passed\n{said}"
+        return False
+
+    until(holds, "an end of the wait", 2 * seconds)
 
 
 def crownhead_here(*arguments: object, folder: Path = ROOT, given: str = "") -> subprocess.CompletedProcess[str]:

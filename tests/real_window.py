@@ -9,12 +9,12 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
+from programs import PATIENCE, ROOT, until
 
 from engine.board import Board, Move
 from engine.pdn import PdnGame, read_game
@@ -25,20 +25,8 @@ os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 import pygame
 
-ROOT = Path(__file__).parent.parent
 NEEDED = ("Xvfb", "xdotool", "import")
 MISSING = [name for name in NEEDED if shutil.which(name) is None]
-PATIENCE = 300.0  # seconds to wait for anything: a first search may be compiled on a busy machine
-Found = TypeVar("Found")
-
-
-def until(look: Callable[[], Found], what: str, seconds: float = PATIENCE) -> Found:
-    """Calls ``look`` until its result is true, and returns it."""
-    deadline = time.monotonic() + seconds
-    while not (found := look()):
-        assert time.monotonic() < deadline, f"never: {what}"
-        time.sleep(0.02)
-    return found
 
 
 @contextmanager
@@ -177,7 +165,7 @@ class RealWindow:
 
     def picture(self, keep: Path | None = None) -> np.ndarray:
         """The picture of the window: uint8 [width, height, 3]; also saved as PNG if ``keep`` says so."""
-        path = keep or self.home / "picture.png"
+        path = keep or self.home / "picture.bmp"  # which takes no time to compress
         # A picture of the whole screen, because "import" would wait for ever for a window that is gone.
         crop = ("-crop", until(self._place, "the window's place"), "+repage")
         self._run("import", "-window", "root", *crop, "-depth", "8", "-define", "png:compression-level=9", str(path))

@@ -6,10 +6,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from programs import until
 
 from engine.board import Board
 from engine.errors import PartlyReadError
@@ -152,28 +152,17 @@ def test_of_what_is_no_game_there_is_no_copy(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [text]
 
 
-def test_it_runs_beside_the_window_and_can_be_stopped(games: Path, until: Callable[..., None]) -> None:
+def test_it_runs_beside_the_window_and_can_be_stopped(games: Path) -> None:
     games.write_text(QUIET * 50)
     annotator = Annotator(Opponents(), games, games.with_name("out.pdn"), 0.05)
     annotator.begin()
-    until(lambda: annotator.progress is not None and annotator.progress.done >= 1)
+    until(lambda: annotator.progress is not None and annotator.progress.done >= 1, "a game")
     assert annotator.at_work
     annotator.stop()
-    until(lambda: not annotator.at_work)
+    until(lambda: not annotator.at_work, "the end")
     assert annotator.outcome() is False
     assert annotator.progress is not None
     assert 1 <= annotator.progress.done < 50
-
-
-@pytest.fixture
-def until() -> Callable[..., None]:
-    def wait(look: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + 60
-        while not look():
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
-
-    return wait
 
 
 def test_texts_of_time_and_rate() -> None:
@@ -184,7 +173,7 @@ def test_texts_of_time_and_rate() -> None:
 
 @pytest.mark.slow
 def test_kill_loses_one_game_at_most(games: Path) -> None:
-    games.write_text(QUIET * 40)
+    games.write_text(QUIET * 20)
     command = [sys.executable, str(ROOT / "crownhead.py"), "annotate", str(games), "--seconds", "0.05", "--json"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     journal = games.with_name("games.annotated.pdn.part")
@@ -199,8 +188,8 @@ def test_kill_loses_one_game_at_most(games: Path) -> None:
     assert kept >= done
     again = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
     figures = json.loads(again.stdout)
-    assert len(figures["annotated"]) == 40
-    assert len(list(read_games(Path(figures["out"]).read_text()))) == 40
+    assert len(figures["annotated"]) == 20
+    assert len(list(read_games(Path(figures["out"]).read_text()))) == 20
 
 
 def _done(journal: Path) -> int:

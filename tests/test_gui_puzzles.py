@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 pytest.importorskip("pygame", reason="the window needs pygame")
 
 import pygame
-from real_window import MISSING, screen, until, window
+from programs import until
+from real_window import MISSING, screen, window
 from windows import frames_until, opened_app
 
 from engine.board import Board, Move

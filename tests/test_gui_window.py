@@ -17,7 +17,8 @@ from draughts.PDN import PDNReader
 
 pytest.importorskip("pygame", reason="the window needs pygame")
 
-from real_window import MISSING, RealWindow, screen, until, window
+from programs import until
+from real_window import MISSING, RealWindow, screen, window
 
 from engine.board import Board, Move
 from engine.fen import Color

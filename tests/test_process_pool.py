@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from process_table import descendants, local_players, named
-from programs import ROOT, crownhead_program, wait_until
-from training_runs import FAST, events, trained
+from programs import ROOT, crownhead_here, crownhead_program, wait_until
+from training_runs import FAST, STEPS_PER_ITERATION, assert_refused, events, trained
 
-from selfplay.run_folder import RunFolder
+from selfplay.run_folder import RunFolder, RunState
 from selfplay.shards import read_shard_info
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="reads the table of processes")]
@@ -42,20 +42,24 @@ class Run:
     def wait_until(self, condition: Callable[[], object], seconds: float = 180, running: bool = True) -> None:
         wait_until(condition, self.process if running else None, seconds, self.log)
 
+    def state(self) -> RunState:
+        return RunFolder(self.folder).read_state()
+
     def games_on_disk(self) -> int:
         return sum(read_shard_info(path).games for path in (self.folder / "shards").glob("*.shard"))
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Iterator[Run]:
-    started = Run(tmp_path)
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """A run that goes on from test to test: a start takes longer than a test."""
+    started = Run(tmp_path_factory.mktemp("pool"))
     started.wait_until(lambda: started.plays() >= 3)
     yield started
     started.process.kill()
     started.process.wait()
 
 
-def test_a_killed_actor_is_replaced_and_ctrl_c_ends_all(run: Run) -> None:
+def test_a_killed_actor_is_replaced(run: Run) -> None:
     victims = local_players(run.process.pid)
     assert len(victims) == 2
     learner = os.getpriority(os.PRIO_PROCESS, run.process.pid)
@@ -65,11 +69,6 @@ def test_a_killed_actor_is_replaced_and_ctrl_c_ends_all(run: Run) -> None:
     run.wait_until(lambda: len(local_players(run.process.pid) - victims) == 1)
     run.wait_until(lambda: run.plays() >= before + 4)
     assert "died and is replaced" in run.log.read_text()
-    actors = local_players(run.process.pid)
-    run.process.send_signal(signal.SIGINT)
-    assert run.process.wait(60) == 130
-    run.wait_until(lambda: not alive(actors), 10, running=False)
-    assert RunFolder(run.folder).read_state().minutes > 0
 
 
 def test_without_the_server_actors_are_replaced(run: Run) -> None:
@@ -81,25 +80,45 @@ def test_without_the_server_actors_are_replaced(run: Run) -> None:
     run.wait_until(lambda: run.plays() >= before + 4)
 
 
-def test_killed_again_and_again_nothing_is_lost(run: Run) -> None:
-    """The numbers of games on disk and of steps never fall; actors end with their trainer."""
-    games = steps = 0
-    for kill in range(4):
-        starts = len(events(run.folder, "start"))
-        time.sleep(0.3 * kill)
+def test_killed_anywhere_nothing_is_lost(run: Run) -> None:
+    """The numbers of games on disk, of steps and of iterations never fall; actors end with their trainer."""
+    games = steps = iteration = 0
+    for kill in range(3):
+        starts, gates, plays = (len(events(run.folder, name)) for name in ("start", "gate", "play"))
+        run.wait_until(lambda gates=gates: len(events(run.folder, "gate")) > gates)
+        time.sleep(0.3 * kill)  # anywhere in the next iteration
         actors = local_players(run.process.pid)
         run.process.kill()
         run.process.wait()
+        state = run.state()
+        assert state.iteration >= iteration
         assert run.games_on_disk() >= games
-        games = run.games_on_disk()
+        iteration, games = state.iteration, run.games_on_disk()
         run.wait_until(lambda actors=actors: not alive(actors), 10, running=False)
+        (run.folder / "checkpoints" / f".99999{kill}.old").mkdir()  # as a kill while a candidate is removed leaves it
         run.start("--resume")
         run.wait_until(lambda starts=starts: len(events(run.folder, "start")) > starts)
         resumed = events(run.folder, "start")[-1]["steps"]
-        assert resumed >= steps
+        assert resumed >= max(steps, iteration * STEPS_PER_ITERATION), "the learner goes on where it was"
         steps = resumed
-        plays = run.plays()
-        run.wait_until(lambda plays=plays: run.plays() > plays)
+        run.wait_until(lambda plays=plays: len(events(run.folder, "play")) > plays)
+    assert not list((run.folder / "shards").glob("*.damaged"))
+    assert [path.name for path in (run.folder / "checkpoints").glob(".*.old")] in ([], [".999992.old"])
+
+
+def test_a_second_trainer_is_kept_out(run: Run) -> None:
+    assert_refused(crownhead_here("train", "--run", run.folder, "--resume"), "in use")
+
+
+def test_ctrl_c_ends_all_and_the_run_goes_on(run: Run) -> None:
+    actors, games, iteration = local_players(run.process.pid), run.games_on_disk(), run.state().iteration
+    assert actors
     run.process.send_signal(signal.SIGINT)
     assert run.process.wait(60) == 130
-    assert trained("--run", run.folder, "--resume", "--minutes", "0.05")["games"] >= games > 0
+    run.wait_until(lambda: not alive(actors), 10, running=False)
+    saved = run.state()
+    assert saved.minutes > 0
+    assert saved.iteration >= iteration >= 1
+    figures = trained("--run", run.folder, "--resume", "--minutes", "0.05")
+    assert figures["games"] >= games > 0
+    assert figures["iterations"] >= saved.iteration

@@ -114,11 +114,12 @@ class Cluster:
         self._log.close()
 
 
-@pytest.fixture
-def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Cluster]:
+@pytest.fixture(scope="module")
+def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster of one node, to which tests add others; with a token, or None."""
     if own_address().startswith("127."):
         pytest.skip("this machine has no other address than loopback")
-    started = Cluster(tmp_path, request.param)
+    started = Cluster(tmp_path_factory.mktemp("cluster"), request.param)
     yield started
     started.close()
 

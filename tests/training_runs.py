@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 from programs import ROOT, crownhead_here, crownhead_program
 
-FAST = ["--set", "loop.anchor_games=0", "--set", "loop.steps_per_iteration=10", "--set", "gate.max_games=2"]
+STEPS_PER_ITERATION = 10
+FAST = ["--set", "loop.anchor_games=0", "--set", "gate.max_games=2"]
+FAST += ["--set", f"loop.steps_per_iteration={STEPS_PER_ITERATION}"]
 
 
 class TrainedRun(NamedTuple):
