@@ -84,7 +84,7 @@ def test_killed_anywhere_nothing_is_lost(run: Run) -> None:
     """The numbers of games on disk, of steps and of iterations never fall; actors end with their trainer."""
     games = steps = iteration = 0
     for kill in range(3):
-        starts, gates, plays = (len(events(run.folder, name)) for name in ("start", "gate", "play"))
+        starts, gates = (len(events(run.folder, name)) for name in ("start", "gate"))
         run.wait_until(lambda gates=gates: len(events(run.folder, "gate")) > gates)
         time.sleep(0.3 * kill)  # anywhere in the next iteration
         actors = local_players(run.process.pid)
@@ -93,7 +93,7 @@ def test_killed_anywhere_nothing_is_lost(run: Run) -> None:
         state = run.state()
         assert state.iteration >= iteration
         assert run.games_on_disk() >= games
-        iteration, games = state.iteration, run.games_on_disk()
+        iteration, games, plays = state.iteration, run.games_on_disk(), run.plays()
         run.wait_until(lambda actors=actors: not alive(actors), 10, running=False)
         (run.folder / "checkpoints" / f".99999{kill}.old").mkdir()  # as a kill while a candidate is removed leaves it
         run.start("--resume")
@@ -101,7 +101,7 @@ def test_killed_anywhere_nothing_is_lost(run: Run) -> None:
         resumed = events(run.folder, "start")[-1]["steps"]
         assert resumed >= max(steps, iteration * STEPS_PER_ITERATION), "the learner goes on where it was"
         steps = resumed
-        run.wait_until(lambda plays=plays: len(events(run.folder, "play")) > plays)
+        run.wait_until(lambda plays=plays: run.plays() > plays)
     assert not list((run.folder / "shards").glob("*.damaged"))
     assert [path.name for path in (run.folder / "checkpoints").glob(".*.old")] in ([], [".999992.old"])
 
