@@ -40,6 +40,9 @@ class SelfPlayConfig(_Settings):
         description="number of actors, with one thread each; auto: one for every core, also of nodes that join later "
         "(with a shared evaluator on a GPU, three for every two cores of this machine)",
     )
+    nice: int = Field(
+        10, ge=0, le=19, description="how far actors lower their priority, so that they do not slow down the learner"
+    )
     games_in_lockstep: int = Field(128, ge=1, le=4096, description="games that an actor plays at once: its batch")
     backend: BackendName = Field("auto", description="inference backend of actors; auto: by network and device")
     evaluator: Literal["auto", "own", "shared"] = Field(
@@ -207,6 +210,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "search": {"num_simulations": 8},
         "match_search": {"num_simulations": 8},
         "selfplay": {
+            "nice": 0,
             "games_in_lockstep": 32,
             "positions_per_shard": 300,
             "fast_simulations": 4,
@@ -221,7 +225,8 @@ PRESETS: dict[str, dict[str, Any]] = {
             "anchors": ["random"],
             "anchor_games": 4,
         },
-        # Any candidate passes: this preset tests that every part of a run works, promotion included.
+        # Any candidate passes: this preset tests that every part of a run works, promotion included. It does so beside
+        # other tests, among which actors of low priority would hardly run.
         "gate": {"rule": "winrate", "score_threshold": 0.0, "max_games": 8},
     },
     "quick": _QUICK,

@@ -65,7 +65,7 @@ def _begin(config: RunConfig, number: int, seed: int, stopped: Connection) -> No
     """Prepares the actor's process; runs there once."""
     global _worker
     follow_parent()
-    give_way()
+    give_way(config.selfplay.nice)
     on_sigterm(signal.SIG_IGN)  # a scheduler sends it to the whole job; only the learner saves
     _worker = worker = Worker(config, number, seed, endgame_knowledge)
 

@@ -91,10 +91,10 @@ def leave_with_parent(seconds: float) -> None:
     threading.Thread(target=_leave, args=(seconds,), daemon=True).start()
 
 
-def give_way() -> None:
-    """Lowers the priority of this process, so that actors do not slow down the learner."""
+def give_way(nice: int) -> None:
+    """Lowers the priority of this process by ``nice`` steps, so that actors do not slow down the learner."""
     if hasattr(os, "nice"):
-        os.nice(10)
+        os.nice(nice)
 
 
 def _leave(seconds: float) -> None:

@@ -29,9 +29,9 @@ _LOG = logging.getLogger(__name__)
 class _RayWorker:
     """Makes its worker at the first request, so that an error in it is an exception and not the death of an actor."""
 
-    def __init__(self, *arguments: Any) -> None:
-        give_way()
-        self._arguments = arguments
+    def __init__(self, config: RunConfig, *arguments: Any) -> None:
+        give_way(config.selfplay.nice)
+        self._arguments = config, *arguments
         self._worker: Worker | None = None
 
     def here(self) -> str:

@@ -107,14 +107,6 @@ def ctrl_c_reaches_programs() -> None:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def all_have_the_same_priority() -> None:
-    """Gives tests that run side by side the lowest priority: the actors of trainings lower theirs, so that they would
-    hardly run while other tests are at work."""
-    if hasattr(os, "nice") and "PYTEST_XDIST_WORKER" in os.environ:
-        os.nice(19)
-
-
-@pytest.fixture(autouse=True, scope="session")
 def own_cache() -> Iterator[None]:
     """Makes tests use their own folders for tables and caches, not those of the user."""
     before = os.environ.copy()

@@ -16,7 +16,7 @@ from typing import IO
 import pytest
 import torch
 from process_table import descendants, named
-from programs import ROOT, crownhead_program, wait_until
+from programs import PATIENCE, ROOT, crownhead_program, wait_until
 
 from engine.pdn import read_games
 from learner.checkpoint import save_checkpoint
@@ -59,7 +59,7 @@ class Cluster:
             "--head", "--port", port, "--include-dashboard", "false", "--temp-dir", tempfile.mkdtemp("", "ch", "/tmp")
         )
         self.address = f"{own_address()}:{port}"
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
                 return
