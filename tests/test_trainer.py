@@ -1,11 +1,15 @@
 """The training step: its effect on the weights, that it learns, and that resuming changes nothing."""
 
+import os
 import shutil
+import subprocess
+import sys
 from itertools import pairwise
 
 import numpy as np
 import pytest
 import torch
+from programs import ROOT
 from pydantic import ValidationError
 from test_loss import random_samples
 
@@ -249,6 +253,17 @@ def test_compiled_steps_are_the_same(tmp_path, monkeypatch):
     assert list((tmp_path / "cache" / "torch").rglob("*.so"))
     compiled.save(tmp_path / "trainer.safetensors")
     make_trainer().load(tmp_path / "trainer.safetensors")  # the names of the weights are the same, too
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="sets the folder of caches as Linux does")
+def test_compiled_code_is_kept_out_of_tmp(tmp_path):
+    """In a process of its own: PyTorch sets its folder when the first optimizer of a process is made."""
+    program = "from learner.trainer import *; from learner.network import *; import os;"
+    program += "Trainer(make_network(NETWORKS['tiny']), TrainerConfig()); print(os.environ['TORCHINDUCTOR_CACHE_DIR'])"
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    environment.pop("TORCHINDUCTOR_CACHE_DIR", None)
+    done = subprocess.run([sys.executable, "-c", program], env=environment, cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout.strip() == str(tmp_path / "crownhead/torch"), done.stderr
 
 
 def test_a_loss_that_is_not_finite_stops_before_the_weights_change():
