@@ -54,10 +54,12 @@ class Run:
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     """A run that goes on from test to test: a start takes longer than a test."""
     started = Run(tmp_path_factory.mktemp("pool"))
-    started.wait_until(lambda: started.plays() >= 3)
-    yield started
-    started.process.kill()
-    started.process.wait()
+    try:
+        started.wait_until(lambda: started.plays() >= 3)
+        yield started
+    finally:
+        started.process.kill()
+        started.process.wait()
 
 
 def test_a_killed_actor_is_replaced(run: Run) -> None:
