@@ -210,7 +210,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "search": {"num_simulations": 8},
         "match_search": {"num_simulations": 8},
         "selfplay": {
-            "nice": 0,
+            "nice": 0,  # actors of low priority would hardly run beside other tests
             "games_in_lockstep": 32,
             "positions_per_shard": 300,
             "fast_simulations": 4,
@@ -225,8 +225,7 @@ PRESETS: dict[str, dict[str, Any]] = {
             "anchors": ["random"],
             "anchor_games": 4,
         },
-        # Any candidate passes: this preset tests that every part of a run works, promotion included. It does so beside
-        # other tests, among which actors of low priority would hardly run.
+        # Any candidate passes: this preset tests that every part of a run works, promotion included.
         "gate": {"rule": "winrate", "score_threshold": 0.0, "max_games": 8},
     },
     "quick": _QUICK,

@@ -28,43 +28,36 @@ def crownhead_program(*arguments: object) -> list[str]:
     return [sys.executable, "-c", "from crownhead import main; main()", *map(str, arguments)]
 
 
-def until(look: Callable[[], Found], what: str, seconds: float = PATIENCE) -> Found:
-    """Calls ``look`` until its result is true, and returns it. Rests longer than ``look`` takes, for others to work."""
-    deadline = time.monotonic() + seconds
-    while True:
-        begin = time.monotonic()
-        if found := look():
-            return found
-        assert begin < deadline, f"{seconds} s have passed, and never: {what}"
-        time.sleep(max(0.02, 4 * (time.monotonic() - begin)))
-
-
 def wait_until(
-    condition: Callable[[], object],
+    condition: Callable[[], Found],
     process: subprocess.Popen[Any] | None = None,
     seconds: float = PATIENCE,
     log: Path | None = None,
-) -> None:
-    """Waits until a condition holds.
+    what: str = "what the test waits for",
+) -> Found:
+    """Waits until a condition is true, and returns its value. Rests longer than a look takes, for others to work.
 
     Args:
         condition: called repeatedly.
         process: the test fails if this process ends before.
         seconds: longest wait; then the test fails.
         log: shown if the test fails.
+        what: named if the test fails.
     """
     deadline = time.monotonic() + seconds
-
-    def holds() -> bool:
-        has_ended, is_late = process is not None and process.poll() is not None, time.monotonic() > deadline
-        if condition():
-            return True
+    while True:
+        begin, has_ended = time.monotonic(), process is not None and process.poll() is not None
+        if found := condition():
+            return found
         said = log.read_text() if log else ""
         assert not has_ended, f"the program ended too early\n{said}"
-        assert not is_late, f"{seconds} s have passed\n{said}"
-        return False
+        assert begin < deadline, f"{seconds} s have passed, and never: {what}\n{said}"
+        time.sleep(max(0.02, 4 * (time.monotonic() - begin)))
 
-    until(holds, "an end of the wait", 2 * seconds)
+
+def until(look: Callable[[], Found], what: str, seconds: float = PATIENCE) -> Found:
+    """``wait_until`` for something that is named."""
+    return wait_until(look, seconds=seconds, what=what)
 
 
 def crownhead_here(*arguments: object, folder: Path = ROOT, given: str = "") -> subprocess.CompletedProcess[str]:

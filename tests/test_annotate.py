@@ -5,11 +5,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
-from programs import until
+from programs import until, wait_until
 
 from engine.board import Board
 from engine.errors import PartlyReadError
@@ -177,15 +176,11 @@ def test_kill_loses_one_game_at_most(games: Path) -> None:
     command = [sys.executable, str(ROOT / "crownhead.py"), "annotate", str(games), "--seconds", "0.05", "--json"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     journal = games.with_name("games.annotated.pdn.part")
-    done, deadline = 0, time.monotonic() + 120
-    while done < 3:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-        done = _done(journal)
+    wait_until(lambda: _done(journal) >= 3, process)
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
     kept = _done(journal)
-    assert kept >= done
+    assert kept >= 3
     again = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
     figures = json.loads(again.stdout)
     assert len(figures["annotated"]) == 20

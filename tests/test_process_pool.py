@@ -1,4 +1,4 @@
-"""The pool of processes: actors that die are replaced, and none outlives its trainer. With a wide network."""
+"""The pool of processes, without Ray: actors that die are replaced, none outlives its trainer. With a wide network."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from process_table import descendants, local_players, named
 from programs import PATIENCE, ROOT, crownhead_here, crownhead_program, wait_until
-from training_runs import FAST, STEPS_PER_ITERATION, assert_refused, events, trained
+from training_runs import FAST, STEPS_PER_ITERATION, assert_refused, crownhead, events, trained
 
 from selfplay.run_folder import RunFolder, RunState
 from selfplay.shards import read_shard_info
@@ -30,12 +30,16 @@ class Run:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.log = folder / "run", folder / "log"
+        blocked = folder / "blocked" / "ray"
+        blocked.mkdir(parents=True)
+        (blocked / "__init__.py").write_text("raise ModuleNotFoundError('no ray here', name='ray')")
+        self.environment = {**os.environ, "PYTHONPATH": str(blocked.parent)}
         self.start("--preset", "smoke", "--pool", "local", *ENDLESS)
 
     def start(self, *arguments: str) -> None:
         with open(self.log, "a") as log:
             command = crownhead_program("train", "--run", self.folder, *arguments)
-            self.process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
+            self.process = subprocess.Popen(command, cwd=ROOT, env=self.environment, stdout=log, stderr=log)
 
     def plays(self) -> int:
         return len(events(self.folder, "play"))
@@ -109,6 +113,11 @@ def test_killed_anywhere_nothing_is_lost(run: Run) -> None:
     assert [path.name for path in (run.folder / "checkpoints").glob(".*.old")] in ([], [".999992.old"])
 
 
+def test_without_ray_its_pool_is_refused(run: Run) -> None:
+    begin = ("train", "--preset", "smoke", *FAST, "--run", run.folder.with_name("remote"))
+    assert_refused(crownhead(*begin, "--pool", "ray", check=False, env=run.environment), "--pool local")
+
+
 def test_a_second_trainer_is_kept_out(run: Run) -> None:
     assert_refused(crownhead_here("train", "--run", run.folder, "--resume"), "in use")
 
@@ -125,3 +134,4 @@ def test_ctrl_c_ends_all_and_the_run_goes_on(run: Run) -> None:
     figures = trained("--run", run.folder, "--resume", "--minutes", "0.05")
     assert figures["games"] >= games > 0
     assert figures["iterations"] >= saved.iteration
+    assert figures["steps"] >= events(run.folder, "start")[-2]["steps"]

@@ -45,8 +45,7 @@ def open_to_the_network(pids: set[int]) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="reads /proc")
-def test_what_is_killed_is_replaced_and_nothing_listens_outside(tmp_path: Path) -> None:
-    """An actor is killed, then Ray itself, then the learner, which nothing outlives."""
+def test_a_killed_actor_is_replaced_and_nothing_listens_outside(tmp_path: Path) -> None:
     run = tmp_path / "run"
     settings = ["loop.anchor_games=0", "loop.max_iterations=100000", "gate.max_games=2", "selfplay.actors=2"]
     options = [text for setting in settings for text in ("--set", setting)]
@@ -79,14 +78,23 @@ def test_what_is_killed_is_replaced_and_nothing_listens_outside(tmp_path: Path) 
         wait(lambda: "Ray has ended on this machine" in (tmp_path / "log").read_text())
         before = plays()
         wait(lambda: plays() >= before + 2)
-        wait(lambda: len(ray_workers(process.pid)) == 2)
-        family = descendants(process.pid) - {process.pid}
-        process.kill()
-        process.wait()
-        wait_until(lambda: not named(family, ""), seconds=40)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 130
     finally:
         process.kill()
         process.wait()
     log = (tmp_path / "log").read_text()
     assert "died and is replaced" in log
     assert all(len(line) < 200 and "raylet)" not in line for line in log.splitlines()), log
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="reads /proc")
+def test_nothing_outlives_a_learner_that_is_killed(tmp_path: Path) -> None:
+    command = crownhead_program("train", "--preset", "smoke", "--pool", "ray", "--run", tmp_path / "run")
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_until(lambda: ray_workers(process.pid), process)
+    family = descendants(process.pid) - {process.pid}
+    process.kill()
+    process.wait()
+    wait_until(lambda: not named(family, ""), seconds=40)

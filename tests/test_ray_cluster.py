@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
@@ -16,7 +15,7 @@ from typing import IO
 import pytest
 import torch
 from process_table import descendants, named
-from programs import PATIENCE, ROOT, crownhead_program, wait_until
+from programs import ROOT, crownhead_program, wait_until
 
 from engine.pdn import read_games
 from learner.checkpoint import save_checkpoint
@@ -59,12 +58,13 @@ class Cluster:
             "--head", "--port", port, "--include-dashboard", "false", "--temp-dir", tempfile.mkdtemp("", "ch", "/tmp")
         )
         self.address = f"{own_address()}:{port}"
-        deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline:
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-                return
-            time.sleep(0.2)
-        raise AssertionError((folder / "nodes").read_text())
+        wait_until(lambda: self._answers(port), self._nodes[0], log=folder / "nodes")
+
+    @staticmethod
+    def _answers(port: int) -> bool:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return True
+        return False
 
     def add(self, *options: object) -> int:
         """Starts a node; returns its number."""
