@@ -389,6 +389,14 @@ def test_the_player_wins_won_endgames(tables: DenseTables) -> None:
     assert sum(score == 1.0 for score in scores) >= 16
 
 
+@pytest.mark.parametrize("fen", ["B:WK20:B5,K14", "B:W17:B18,20", "B:W14:B24,K3"])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_player_leaves_places_whose_estimate_is_too_good(fen: str, seed: int) -> None:
+    """Without what it found where it has been, it draws most of these games, by repetition or after 80 plies."""
+    defence = TablebasePlayer(SHIPPED, seed)
+    assert next(play_games(RulesPlayer(), defence, [(0, Opening("endgame", Board(fen)))])).score == 1.0
+
+
 def test_the_player_plays_legally_from_the_first_move_on() -> None:
     player = player_of("rules")
     start = Board()

@@ -1,5 +1,6 @@
 """A player that searches two plies and then judges by the first rule that applies, of a list learnt from the tables."""
 
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ from .base import OneByOne
 _WON = 10_000.0
 _SEEN = 4_500.0  # malus for each earlier occurrence of a position, so that a win makes progress
 _MORE = 1_000.0  # value of each piece ahead where the rules say draw
+_PLIES = 2  # from a move to the next one of the same side
+_CACHED = 100_000  # positions whose value is kept: those of a game are looked at again at every move
 _UNRULY = 4  # plies by which positions that are not quiet are searched deeper than two
 
 Words = tuple[int, int, int]
@@ -23,6 +26,9 @@ class RulesPlayer(OneByOne):
     """Searches its moves and the replies, and deeper while either side could capture; then judges by rules.
 
     Wins with fewer estimated plies are better, and losses with fewer plies worse. Among equal moves it takes the first.
+
+    A position where it has been in this game is worth what its search found there, not what the estimate says. So it
+    leaves places whose estimate is too good (minimax LRTA*: S. Koenig, Minimax real-time heuristic search, 2001).
 
     Args:
         path: a file of rules; the rules of the package if None.
@@ -36,20 +42,32 @@ class RulesPlayer(OneByOne):
         self.name = "rules" if path is None else f"rules:{path}"
         self._judge = Judge(load_rules(None if path is None else Path(path)))
         self._moves = new_moves()
+        self._judged = lru_cache(_CACHED)(partial(self._value, plies=_UNRULY))
 
     def seed(self, seed: int) -> None:
         """Does nothing: the player uses no random numbers."""
 
     def choose_from(self, board: Board, moves: list[Move]) -> Move:
         seen = board.history()
-        return max(moves, key=lambda move: self._score(board, move, seen))
+        *before, now = seen[(len(seen) - 1) % 2 :: 2]  # where it was to move
+        found: dict[Words, float] = {}
+        for words in before:
+            found[words] = max(self._values(words, found)) - _PLIES
+        scores = [
+            value - _SEEN * seen.count(after)
+            for after, value in zip(self._successors(now), self._values(now, found), strict=True)
+        ]
+        return moves[scores.index(max(scores))]
 
-    def _score(self, board: Board, move: Move, seen: list[Words]) -> float:
-        after = board.copy()
-        after.push(move)
-        answers = self._successors(after.words())
-        worst = min((self._value(answer, _UNRULY) for answer in answers), default=_WON)
-        return worst - _SEEN * seen.count(after.words())
+    def _values(self, words: Words, found: dict[Words, float]) -> list[float]:
+        """Value of each move, in the order of ``Board.distinct_moves``; ``found``: values of positions, if known."""
+        return [
+            min(
+                (found[answer] if answer in found else self._judged(answer) for answer in self._successors(after)),
+                default=_WON,
+            )
+            for after in self._successors(words)
+        ]
 
     def _value(self, words: Words, plies: int) -> float:
         """Value of a position for its side to move; ``plies``: plies that may still be searched."""
