@@ -125,7 +125,8 @@ class Judge:
         networks = self._weights(name), self._best
         seed = self._config.seed + self.state.iteration + 1
         match = PoolMatch(self._next_number(), (name, best), networks, None, seed, config.max_games)
-        self._play(pool, match, OpenMatch(match, _decides(gate), self._folder.gate_path))
+        search = self._config.match_search
+        self._play(pool, match, OpenMatch(match, _decides(gate), self._folder.gate_path, search))
 
     def _open_anchor(self, pool: Source, anchor: str) -> None:
         best, loop = self.state.best, self._config.loop

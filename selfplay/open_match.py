@@ -8,6 +8,7 @@ from pydantic import TypeAdapter
 
 from engine.files import atomic_write
 from engine.sealed import sealed, unsealed
+from engine.search import SearchConfig
 
 from .match_record import GamesInOrder, MatchGame, MatchResult
 from .pool_match import MatchPlayed, PoolMatch
@@ -23,12 +24,18 @@ class OpenMatch:
     Args:
         on_game: called with each game in order; if it returns True, the match ends with this game.
         path: file that keeps the games, to survive a kill; games of another match in it are ignored. None: no file.
+        search: how the networks search; games in the file that they played with another search are ignored, too.
     """
 
     def __init__(
-        self, match: PoolMatch, on_game: Callable[[MatchGame], bool] = lambda _: False, path: Path | None = None
+        self,
+        match: PoolMatch,
+        on_game: Callable[[MatchGame], bool] = lambda _: False,
+        path: Path | None = None,
+        search: SearchConfig | None = None,
     ) -> None:
         self.match, self._path = match, path
+        self._search = "" if search is None else search.model_dump_json()
         self._games = GamesInOrder(on_game)
         if path is not None:
             self._games.add(self._read(path))
@@ -59,7 +66,8 @@ class OpenMatch:
     def _key(self) -> list[str | int]:
         """Identifies the match: games in the file count only if they were saved with the same key."""
         match = self.match
-        return [*(weights.digest for weights in match.networks), match.anchor or "", match.seed, match.num_games]
+        networks = [weights.digest for weights in match.networks]
+        return [*networks, match.anchor or "", match.seed, match.num_games, self._search]
 
     def _read(self, path: Path) -> list[MatchGame]:
         try:

@@ -131,6 +131,8 @@ def _file_openings(text: str) -> list[Opening]:
     lines = [(number, line.strip()) for number, line in enumerate(content.splitlines(), 1)]
     lines = [(number, line) for number, line in lines if line and not line.startswith("#")]
     if lines and _FEN_LINE.match(lines[0][1]):
+        if plies is not None:
+            raise MatchError(f"openings in {path}: positions, which have no first {plies} plies: leave out :{plies}")
         boards = [_board_of(path, number, line) for number, line in lines]
     else:
         try:

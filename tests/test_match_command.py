@@ -365,6 +365,13 @@ def test_openings_of_a_file_of_fens(tmp_path: Path) -> None:
     assert [opening.name for opening in drawn[:3]] == ["set:ups.txt 1", "set:ups.txt 2", "set:ups.txt 1"]
 
 
+def test_positions_have_no_first_plies(tmp_path: Path) -> None:
+    path = tmp_path / "setups.txt"
+    path.write_text("B:WK10,K11:BK30\n")
+    with pytest.raises(MatchError, match=r"setups.txt: positions, which have no first 4 plies: leave out :4"):
+        make_openings(f"file:{path}:4", 2, 0)
+
+
 def test_openings_of_a_file_of_games(tmp_path: Path) -> None:
     path = tmp_path / "book.pdn"
     book = '[Event "a"]\n\n1. 11-15 23-19 2. 8-11 22-17 3. 4-8 17-13 4. 15-18 *\n\n'

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+from engine.search import SearchConfig
 from learner.inference import BackendError
 from learner.network import NETWORKS, make_network
 from learner.trainer import TrainingError
@@ -112,6 +113,13 @@ def test_after_a_kill_games_are_there(games: list[MatchGame], tmp_path: Path) ->
     assert {game.index: game for game in again.known} == {game.index: game for game in (*games[:3], *games[10:20])}
     assert again.result.played == tuple(games[:3])
     assert OpenMatch(a_match(38), path=path).known == [], "other openings"
+
+
+def test_games_of_another_search_do_not_count(games: list[MatchGame], tmp_path: Path) -> None:
+    path, search = tmp_path / "gate.json", SearchConfig(num_simulations=8)
+    OpenMatch(a_match(), path=path, search=search).take_in(MatchPlayed(1, tuple(games[:3])))
+    assert len(OpenMatch(a_match(), path=path, search=search).known) == 3
+    assert OpenMatch(a_match(), path=path, search=SearchConfig(num_simulations=9)).known == []
 
 
 @pytest.mark.parametrize(
