@@ -136,7 +136,12 @@ class App:
 
     def toggle_fullscreen(self) -> None:
         self.preferences.fullscreen = not self.preferences.fullscreen
-        self.open_window()
+        try:
+            self.open_window()
+        except WindowError as error:
+            self.preferences.fullscreen = not self.preferences.fullscreen
+            self.open_window()
+            self.controller.say(str(error), alarm=True)
 
     def act(self, action: Action) -> bool:
         """Carries out an action that works in every scene."""
@@ -167,7 +172,6 @@ class App:
         """Applies changed preferences to everything that uses them."""
         self.controller.input.one_click = self.preferences.one_click
         self.controller.input.auto_complete = self.preferences.auto_complete
-        self.go.game.orient()
         self.restyle()
 
     def copy(self, text: str) -> None:

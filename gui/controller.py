@@ -387,6 +387,9 @@ class GameController:
         elif not self.session.is_over and not self.session.board.outcome():
             self._drop_request()
             self.browsing = self.paused = False
+            if not self.session.finished:
+                self._rewind(self.session.ply)
+            self._set_clock()
             self._request_move()
 
     def toggle_pause(self) -> None:
@@ -403,14 +406,18 @@ class GameController:
             self._drop_request()
 
     def take_over(self) -> None:
-        """Changes sides with the agent; between two people or two agents, the side to move changes hands."""
+        """Changes sides with the agent; between two people or two agents, the side to move changes hands. A finished
+        game keeps the names of those who have played it."""
         turn = self.session.board.turn
         self.humans = BOTH - self.humans if len(self.humans) == 1 else self.humans ^ {turn}
         self._drop_request()
         self.paused = False
         self._set_clock()
         self._version = -1
-        self.name_players()
+        if self.session.finished:
+            self._synchronise()
+        else:
+            self.name_players()
 
     def person(self) -> Color | None:
         """The side that can resign or offer a draw: the person to move, or else the only person."""

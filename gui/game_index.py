@@ -53,11 +53,13 @@ class Source(NamedTuple):
 def source_of(path: Path) -> Source:
     """The current state of a file; raises ``StorageError`` if it cannot be opened."""
     with opened(path) as file:
+        path.name.encode()  # the index keeps names as text; an error of it is one of the file
         return _as_it_is(path, file)
 
 
 def sources_in(folder: Path) -> list[Source]:
-    """The PDN files in a folder, sorted by name; files that disappear meanwhile or cannot be accessed are left out.
+    """The PDN files in a folder, sorted by name; files that disappear meanwhile or cannot be accessed, or whose
+    names are no text, are left out.
 
     Raises:
         StorageError: the folder cannot be read.
@@ -68,7 +70,8 @@ def sources_in(folder: Path) -> list[Source]:
         raise cannot_read(folder, error) from error
     sources = []
     for entry in entries:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, UnicodeError):
+            entry.name.encode()
             if entry.name.lower().endswith(".pdn") and entry.is_file():
                 state = entry.stat()
                 sources.append(Source(Path(entry.path), state.st_size, state.st_mtime_ns))

@@ -222,7 +222,7 @@ class GameLibrary:
 
     def _open(self) -> None:
         if is_folder(self.path):
-            sources, name = sources_in(self.path), f"folder-{sha256_of(str(self.path.resolve()).encode())}"
+            sources, name = sources_in(self.path), f"folder-{sha256_of(os.fsencode(self.path.resolve()))}"
         else:
             sources, name = [source_of(self.path)], sha256_of(self.path)
         self._sources = {source.path.name: source for source in sources}

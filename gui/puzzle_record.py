@@ -78,7 +78,7 @@ class PuzzleRecord(BaseModel):
             now = Rating(self.rating, self.deviation, self.volatility)
             after = rated(now, [Result(puzzle.rating, puzzle.deviation, float(solved))])
             self.rating, self.volatility = after.rating, after.volatility
-            self.deviation = max(_LEAST_DEVIATION, after.deviation)
+            self.deviation = min(START_DEVIATION, max(_LEAST_DEVIATION, after.deviation))
         self.results[puzzle.fen] = solved
         self.streak = self.streak + 1 if solved else 0
         self.best_streak = max(self.best_streak, self.streak)

@@ -517,3 +517,53 @@ def test_a_long_list_of_games_is_laid_out_once(app: App, monkeypatch: pytest.Mon
     frames_until(app, lambda: page_of(app).found)
     assert len(app.go.scene.menu.get_widgets()) == 201  # type: ignore[attr-defined]
     assert len(laid_out) < 10
+
+
+def made(app: App, *texts: str) -> None:
+    """Makes moves in the game, all of them between two frames."""
+    for text in texts:
+        board = app.controller.session.board
+        app.controller.session.push(next(move for move in board.legal_moves if board.pdn(move) == text))
+    frames(app)
+
+
+def test_a_line_that_was_exchanged_is_not_animated(app: App) -> None:
+    """The board of the last frame is then not the one before the last move, and may have no piece to move."""
+    app.preferences.animation_ms = 200
+    app.begin(plan(*Color), menu=False)
+    made(app, "11-15", "23-19")
+    app.controller.session.go_to(0)
+    made(app, "9-14", "24-20", "14-17")
+    assert app.controller.session.texts == ["9-14", "24-20", "14-17"]
+    assert app.go.game.motion.animation is None
+    made(app, "21x14")
+    assert app.go.game.motion.animation is not None
+
+
+def test_a_typed_move_is_entered_also_with_the_focus_on_a_button(app: App) -> None:
+    app.begin(plan(*Color), menu=False)
+    press(app, "f6", "1", "1", "-", "1", "5", "return")
+    assert app.controller.session.texts == ["11-15"]
+    assert app.go.scene is app.go.game
+
+
+def test_a_judgement_outlives_a_resized_window(app: App) -> None:
+    app.begin(plan(*Color), menu=False)
+    made(app, "11-15")
+    press(app, "c")
+    page = page_of(app)
+    page._glyph = 3
+    app.zoom(1.25)
+    frames(app)
+    page._keep()
+    assert app.controller.session.annotation()[0] == 3
+
+
+def test_who_has_played_a_finished_game_remains(app: App) -> None:
+    app.begin(plan(Color.BLACK), menu=False)
+    session = app.controller.session
+    session.resign(Color.BLACK)
+    before = session.to_game().headers
+    app.controller.take_over()
+    assert session.to_game().headers == before
+    assert app.controller.humans == {Color.WHITE}

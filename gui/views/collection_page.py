@@ -31,8 +31,10 @@ class CollectionPage(LoadPage):
             self.say(f"there is no {path}", alarm=True)
         elif is_folder(path) and not sources_in(path):
             self.say(f"{path} has no PDN files; crownhead games writes those of a run", alarm=True)
+        elif not (name := str(path.resolve())).isprintable():
+            self.say(f"the name of {path} is no text: rename it first", alarm=True)
         else:
-            self._choose(str(path.resolve()))
+            self._choose(name)
 
     def _choose(self, path: str) -> None:
         self.leave()

@@ -266,6 +266,8 @@ class PreferencesPage(MenuScene):
             return
         super().prefer(field, value)
         self.app.apply_preferences()
+        if field == "bottom":
+            self.app.go.game.orient()
         if field in ("theme", "ui_scale"):
             self.rebuild()
 

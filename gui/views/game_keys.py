@@ -119,7 +119,7 @@ class GameKeys:
             place = stops.index(self.focus) if self.focus in stops else 0
             self._set_focus(stops[(place + step) % len(stops)])
             return True
-        if self.focus is None:
+        if self.focus is None or (self.scene.controller.input.typed and action in (Action.ENTER, Action.CANCEL)):
             return False
         if action is Action.CANCEL:
             self._set_focus(None)

@@ -21,6 +21,7 @@ from .widgets import Button, Buttons
 
 if TYPE_CHECKING:
     from ..app import App
+    from ..session import GameSession
 
 
 class GameScene(SceneWithBoard):
@@ -155,9 +156,9 @@ class GameScene(SceneWithBoard):
         """Starts sound and animation when a move was made."""
         session = self.controller.session
         seen = (session.game, session.ply, session.board)
-        if self._seen is not None and self._seen[:2] == seen[:2]:
+        if self._seen == seen:
             return
-        if self._seen is not None and seen[:2] == (self._seen[0], self._seen[1] + 1) and session.last_move is not None:
+        if self._seen is not None and session.last_move is not None and self._seen == _before(session):
             self.sound(session.last_move, self._seen[2], session.board)
             hop = self.app.preferences.animation_ms / 1000
             if hop > 0 and not self._dropped:
@@ -336,3 +337,12 @@ class GameScene(SceneWithBoard):
         offer = self.controller.session.draw_offer
         if offer is not None and offer.other in self.controller.humans:
             self.controller.answer_draw(accept)
+
+
+def _before(session: "GameSession") -> tuple[int, int, Board] | None:
+    """Game, ply and board before the last move; None at the beginning."""
+    board = session.board.copy()
+    if not board.move_stack:
+        return None
+    board.pop()
+    return session.game, session.ply - 1, board

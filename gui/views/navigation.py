@@ -48,7 +48,11 @@ SCENES_BY_NAME: dict[str, type[Scene]] = {
 
 
 class Navigation:
-    """The stack of scenes, with the game at the bottom. Search and clocks pause while another scene is shown."""
+    """The stack of scenes, with the game at the bottom.
+
+    The game's search and clocks pause while another scene is shown, except in a match; what a scene searches itself
+    goes on until it is left.
+    """
 
     def __init__(self, app: "App") -> None:
         self.app = app

@@ -1,10 +1,14 @@
 """The page for the comment on a move and for removing its variation."""
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from ..help import Action, keys_of
 from ..menus import MenuScene
 from ..session import GLYPHS
+
+if TYPE_CHECKING:
+    from ..app import App
 
 _LONGEST = 1000  # characters of a comment in the field, which takes 0.1 ms for each
 _MEANINGS = ("good", "bad", "very good", "very bad", "interesting", "doubtful")
@@ -15,9 +19,15 @@ class NotePage(MenuScene):
 
     title = "Comment"
 
+    def __init__(self, app: "App") -> None:
+        super().__init__(app)
+        self._of: tuple[int, int] | None = None  # version and ply of the move whose glyph is edited
+
     def fill(self) -> None:
         session = self.app.controller.session
-        self._glyph, comment = session.annotation()
+        glyph, comment = session.annotation()
+        if self._of != (session.version, session.ply):  # else the window was resized, and the choice stays
+            self._of, self._glyph = (session.version, session.ply), glyph
         if session.ply == 0:
             self.menu.add.label("Go to a move first: a comment is about the last one")
             self.button("Back", self.leave)

@@ -120,7 +120,7 @@ class SetupScene(BoardScene):
             self._keyboard = True
             self.setup.move_cursor(DIRECTIONS[action])
         elif action is Action.ENTER:
-            self._keyboard = True
+            self._keyboard, self._said, self._noted = True, "", ""
             self.setup.click(self.setup.cursor)
             self.setup.release()
         elif action is Action.COPY_FEN:
@@ -137,6 +137,7 @@ class SetupScene(BoardScene):
 
     def _attempt(self, action: Callable[[], object]) -> None:
         """Calls ``action``, or shows why it fails."""
+        self._said = self._noted = ""
         try:
             action()
         except DraughtsError as error:

@@ -52,12 +52,12 @@ class Sounds:
     def _open(self) -> None:
         try:
             with quiet_libraries():
-                pygame.mixer.init(_RATE, -16, 2, 512)
+                pygame.mixer.init(_RATE, -16, 2, 512, allowedchanges=0)  # the sounds are made for these
             for name, (hertz, seconds) in _TONES.items():
                 self._sounds[name] = pygame.sndarray.make_sound(knock(hertz, seconds))
             for name, notes in _TUNES.items():
                 self._sounds[name] = pygame.sndarray.make_sound(tune(notes))
-        except pygame.error as error:
+        except (pygame.error, ValueError) as error:
             self.error = f"no sound: {error}"
 
     def play(self, name: str, on: bool) -> None:
