@@ -58,7 +58,7 @@ def part_code_cache(game: str, source: Path = Path(__file__).parent) -> None:
 
 def _writable(folder: Path) -> bool:
     """Whether a file can be made in a folder, or in the one above it that is there."""
-    while not folder.exists() and folder != folder.parent:
+    while not os.path.exists(folder) and folder != folder.parent:  # Path.exists raises where it may not look
         folder = folder.parent
     try:
         with tempfile.TemporaryFile(dir=folder):

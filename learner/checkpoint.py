@@ -218,7 +218,9 @@ def with_prefix(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]
 
 
 def write_folder(folder: Path, files: dict[str, bytes]) -> None:
-    """Writes a folder under a hidden name, then renames it; an older one steps aside and is removed last."""
+    """Writes a folder under a hidden name, then renames it; an older one steps aside and is removed last. A link stays
+    one."""
+    folder = Path(os.path.realpath(folder))
     fresh, old = _beside(folder, "new"), _beside(folder, "old")
     folder.parent.mkdir(parents=True, exist_ok=True)
     _remove(fresh)
@@ -247,7 +249,7 @@ def whole_folder(folder: Path) -> Path:
 
 
 def _beside(folder: Path, suffix: str) -> Path:
-    folder = folder.absolute()
+    folder = Path(os.path.realpath(folder))
     return folder.with_name(f".{folder.name}.{suffix}")
 
 

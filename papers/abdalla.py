@@ -1,5 +1,6 @@
 """``crownhead reproduce abdalla``: Abdalla 2024, with chess endgames of 3 and 4 men, in minutes on one core."""
 
+import contextlib
 import importlib.util
 import time
 from functools import partial
@@ -64,7 +65,7 @@ def abdalla_command(
         text = f"{syzygy} lacks {', '.join(tables.missing)}: positions of {', '.join(tables.left_out)} are left out"
         Console(stderr=True).print(text, soft_wrap=True, highlight=False)
     began = time.monotonic()
-    with OracleProgress(quiet) as progress:
+    with contextlib.closing(tables), OracleProgress(quiet) as progress:
         lab = ChessLab(tables, minutes, seed, progress)
 
         def facts() -> Facts:

@@ -106,10 +106,12 @@ def material_answers(pool: Labelled, men: np.ndarray) -> np.ndarray:
 def scale_note(lab: ChessLab) -> str:
     """A note for the report: what was scaled down, and how."""
     seen = ", ".join(f"{NAMES[kind]} {count:,}" for kind, count in lab.seen.items())
+    men = lab.tables.men
+    tenth = ", a tenth of them of three men" if len(men) == 2 else ""
     return (
-        f"Scaled: positions of 3 and 4 men where at most 6 were published. Trained on {len(lab.pool.men):,} labelled "
-        f"positions ({lab.labelling_rate:,.0f} drawn and labelled per second; 1,000,000 published), a tenth of them of "
-        f"three men; positions seen in training, repetitions counted: {seen}."
+        f"Scaled: positions of {' and '.join(map(str, men))} men where at most 6 were published. Trained on "
+        f"{len(lab.pool.men):,} labelled positions ({lab.labelling_rate:,.0f} drawn and labelled per second; 1,000,000 "
+        f"published){tenth}; positions seen in training, repetitions counted: {seen}."
     )
 
 

@@ -113,6 +113,10 @@ class SyzygyTables:
             except _UNREADABLE as error:
                 raise SyzygyError(f"{path}: is no readable Syzygy table: {error or type(error).__name__}") from error
 
+    def close(self) -> None:
+        """Closes the files."""
+        self._tables.close()
+
     @property
     def bytes(self) -> int:
         """Size of all files."""

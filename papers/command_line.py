@@ -80,7 +80,7 @@ class MaddocksRequest:
         int, typer.Option(min=2, help="Largest number of games of a new network against the best.")
     ] = 40
     searches: Annotated[
-        int, typer.Option(min=1, max=1_000_000, help="Simulations per move, of the agent and its opponent.")
+        int, typer.Option(min=1, max=200_000, help="Simulations per move, of the agent and its opponent.")
     ] = 50
     exploration: Annotated[float, typer.Option(min=0.01, max=20, help="PUCT constant of the agent's search.")] = 1.5
     threshold: Annotated[

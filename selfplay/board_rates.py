@@ -2,6 +2,7 @@
 
 import statistics
 import time
+from dataclasses import replace
 from typing import TypedDict
 
 import numpy as np
@@ -10,7 +11,7 @@ from rich.table import Table
 from engine.board import Board
 from engine.console import Console
 from engine.players.search_player import SearchPlayer
-from engine.players.spec import NetworkSpec, parse_network
+from engine.players.spec import NetworkSpec, parse_tree_player
 from learner.inference import NetworkEvaluator
 
 from .conditions import Conditions
@@ -84,7 +85,7 @@ def _search(player: SearchPlayer, board: Board, seconds: float) -> tuple[float, 
 def board_rates_command(request: BenchRequest, quiet: bool) -> BoardFigures:
     """See ``crownhead bench --board``."""
     assert request.board is not None
-    rates = board_rates(parse_network(request.board), TIMES_S, request.backend)
+    rates = board_rates(replace(parse_tree_player(request.board), ponder=False), TIMES_S, request.backend)
     if not quiet:
         table = Table("seconds", "simulations/s", "evaluations/s", title=request.board)
         for rate in rates:

@@ -104,9 +104,8 @@ def _import_ray(address: str | None) -> Any:
     try:
         import ray
     except ModuleNotFoundError as error:
-        raise ClusterError(
-            f"--pool ray needs Ray (pip install 'crownhead[ray]'), or use --pool local: {error}"
-        ) from error
+        what, instead = ("--address", "leave it out") if address else ("--pool ray", "use --pool local")
+        raise ClusterError(f"{what} needs Ray (pip install 'crownhead[ray]'), or {instead}: {error}") from error
     return ray
 
 

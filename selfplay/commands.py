@@ -243,7 +243,7 @@ def _print_ratings(ratings: Ratings) -> None:
 def analyse_command(request: AnalyseRequest, quiet: bool) -> AnalyseFigures:
     """Searches one position; see ``crownhead analyse --help``.
 
-    Settings in the network's text (behind @) override the options.
+    Simulations and backend in the network's text (behind @) override the options; ``--oracle`` overrides the text.
     """
     player = make_player(request.spec, Conditions(request.simulations, backend=request.backend))
     board = Board(request.fen)  # after the network, whose loading checks that this process plays its game

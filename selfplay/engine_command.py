@@ -10,7 +10,15 @@ from engine.game import ENGLISH, check_game
 from engine.hub.params import Param, Value
 from engine.hub.server import serve
 from engine.players import Player, PlayerError, make_simple_player
-from engine.players.spec import CHAMPION, MAX_SIMULATIONS, BackendName, NetworkSpec, OracleName, why_no_network
+from engine.players.spec import (
+    CHAMPION,
+    DEFAULT_NODES,
+    MAX_SIMULATIONS,
+    BackendName,
+    NetworkSpec,
+    OracleName,
+    why_no_network,
+)
 from engine.search import BOARD_SEARCH
 from engine.version import installed_version
 
@@ -18,6 +26,7 @@ from .compiling import made_beside_compiling
 from .conditions import USUAL, Conditions
 from .requests import EngineRequest
 
+_SIMULATIONS = 400  # per move of a network, if neither options nor the other program say it
 _FILES = "checkpoint.json", "config.json"  # one of these is in the folder of a checkpoint or a run
 
 
@@ -34,9 +43,10 @@ def engine_command(request: EngineRequest) -> None:
         return
     _check_folder(spec)
     spec.changed(BOARD_SEARCH)  # a setting that is out of range is told now
-    simulations = request.simulations if spec.simulations is None else spec.simulations
+    given = spec.simulations, request.simulations, DEFAULT_NODES if spec.alphabeta else _SIMULATIONS
+    simulations = next(number for number in given if number is not None)
     params = [
-        Param("simulations", simulations, "int", 0, MAX_SIMULATIONS),
+        Param("simulations", simulations, "int", int(spec.alphabeta), MAX_SIMULATIONS),
         Param("oracle", spec.oracle, "enum", values=get_args(OracleName)),
         Param("contempt", not spec.impartial, "bool"),
         Param("backend", spec.backend or request.backend, "enum", values=get_args(BackendName)),
@@ -45,7 +55,7 @@ def engine_command(request: EngineRequest) -> None:
     def make(values: Mapping[str, Value]) -> Player:
         oracle, impartial = cast(OracleName, values["oracle"]), not values["contempt"]
         named = replace(spec, oracle=oracle, impartial=impartial, simulations=None, backend=None, ponder=False)
-        conditions = Conditions(int(values["simulations"]), timed=True, backend=str(values["backend"]))
+        conditions = Conditions(int(values["simulations"]), timed=not spec.alphabeta, backend=str(values["backend"]))
 
         return made_beside_compiling(lambda: _made(named, conditions))
 

@@ -56,7 +56,11 @@ def _records(shards: Sequence[Path]) -> Iterator[GameRecord]:
 
 
 def pdn_of(record: GameRecord) -> PdnGame:
-    """A game of self-play as PDN; both players are named by the digest of the network."""
+    """A game of self-play as PDN; both players are named by the digest of the network.
+
+    Raises ``RecordError`` if its moves are not legal.
+    """
+    record.positions()  # raises
     board = Board(record.start_fen)
     for index in record.moves:
         board.push(board.distinct_moves[index])

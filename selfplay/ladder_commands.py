@@ -8,7 +8,7 @@ from typing import NamedTuple
 from rich.table import Table
 
 from engine.console import Console
-from engine.players.spec import NetworkSpec, PlayerSpec, parse_network
+from engine.players.spec import NetworkSpec, PlayerSpec, check_simulations, parse_network
 from learner.report import (
     Cell,
     Figure,
@@ -77,6 +77,9 @@ def _climbers(request: LadderRequest) -> _Climbers:
         first = _FIRST_DOUBLED if request.simulations is None else request.simulations
         numbers = [first << doubling for doubling in range(request.doublings + 1)]
         spec = parse_network(str(request.run))
+        if spec.level is not None:
+            raise RunError(f"{spec.text} has simulations of its own: --doublings needs a network")
+        check_simulations(numbers[-1])
         specs = {str(number): replace(spec, simulations=number) for number in numbers}
         places = {str(number): float(number) for number in numbers}
         return _Climbers(specs, places, str(request.run), "simulations per move", True)

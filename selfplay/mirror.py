@@ -122,6 +122,8 @@ class Mirror:
         if self._thread is not None:
             self._thread.join(_LAST_S if wait else 0.0)
             if self._thread.is_alive():
+                if wait:
+                    self._warn_of_delay()
                 return
         try:
             stamps, changing = _contents(folder.path)
@@ -133,7 +135,10 @@ class Mirror:
         if wait:
             self._thread.join(_LAST_S)
             if self._thread.is_alive():
-                _LOG.warning("the copy at %s is behind: it has taken more than %.0f s", self.url, _LAST_S)
+                self._warn_of_delay()
+
+    def _warn_of_delay(self) -> None:
+        _LOG.warning("the copy at %s is behind: it has taken more than %.0f s", self.url, _LAST_S)
 
     def _push(self, folder: Path, stamps: Mapping[str, _Stamp], changing: Mapping[str, bytes]) -> None:
         try:

@@ -11,7 +11,7 @@ from engine.players.levels import Level, LevelPlayer
 from engine.players.pondering import PonderingPlayer
 from engine.players.search_player import SearchPlayer
 from engine.players.simple import make_simple_player
-from engine.players.spec import CHAMPION, NetworkSpec, PlayerSpec, why_no_network
+from engine.players.spec import CHAMPION, DEFAULT_NODES, NetworkSpec, PlayerSpec, why_no_network
 from engine.search import BOARD_SEARCH, SearchConfig
 from learner.checkpoint import INFO_FILE, WEIGHTS_FILE, CheckpointInfo, load_checkpoint, read_info, whole_folder
 from learner.inference import BackendError, NetworkEvaluator, make_evaluator
@@ -29,7 +29,6 @@ from .threads import choose_device, use_single_thread
 
 RUNS = Path("runs")
 _RECORDED = "policy_temperature", "shot_prior", "draw_value", "contempt_lead", "transpositions"
-_NODES = 20_000  # nodes of alpha-beta per move, if neither a number nor a time is given
 DEFAULT_SIMULATIONS = 64  # per move, if neither a number nor a time is given
 
 
@@ -173,7 +172,7 @@ def _alphabeta_player(spec: NetworkSpec, network: Network, conditions: Condition
 
 
 def _nodes_of(spec: NetworkSpec, conditions: Conditions) -> int:
-    given = (spec.simulations, conditions.simulations, _NODES)
+    given = (spec.simulations, conditions.simulations, DEFAULT_NODES)
     return next(number for number in given if number is not None)
 
 

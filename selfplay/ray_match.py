@@ -9,6 +9,7 @@ from typing import Any
 
 from engine.errors import one_line
 from engine.players.spec import NetworkSpec
+from learner.student import STUDENT_FOLDER
 
 from .cluster import Cluster, Patience
 from .match_players import Players
@@ -72,7 +73,7 @@ class RayStarter:
             path = Path(folder)
             files = {
                 file.relative_to(path).as_posix(): file.read_bytes()
-                for file in [*path.glob("*.*"), *path.glob("student/*.*")]
+                for file in [*path.glob("*.*"), *path.glob(f"{STUDENT_FOLDER}/*.*")]
                 if file.suffix in (".json", ".safetensors")
             }
             self._networks[folder] = self.cluster.ray.put(files)

@@ -22,7 +22,8 @@ from .processes import give_way
 from .weights import Weights
 from .worker import Played, Worker
 
-_PLACE_S = 60.0  # seconds before the first warning of actors that have no place
+_PATIENCE_S = 60.0  # seconds after which an actor that has not started is warned of
+_QUIET_S = 600.0  # seconds between two such warnings
 _LOG = logging.getLogger(__name__)
 
 
@@ -51,10 +52,12 @@ class _RayWorker:
 
 @dataclass
 class _Handle:
-    """A Ray actor; ``machine`` is None until the actor has started, which ``greeting`` (Ray's reference) tells."""
+    """A Ray actor, asked for at ``since`` (``time.monotonic``); ``machine`` is None until it has started, which
+    ``greeting`` (Ray's reference) tells."""
 
     actor: Any
     greeting: Any
+    since: float
     machine: str | None = None
 
 
@@ -70,7 +73,7 @@ class RayPool(Pool):
         # Errors that are not exceptions of the worker: the actor or its node died, ran out of memory, or has no CPU.
         self.dead = (self._ray.exceptions.RayError,)
         self._worker_class: Any = self._ray.remote(max_restarts=0)(_RayWorker)
-        self._warn_at = time.monotonic() + _PLACE_S
+        self._warn_at = time.monotonic()
         super().__init__(config, start)
 
     def _places(self) -> Sequence[Hashable]:
@@ -82,18 +85,18 @@ class RayPool(Pool):
         return [(None, n) for n in range(actors)]
 
     def _warn_of_missing(self) -> None:
-        """Warns from time to time how many actors have no place."""
-        if time.monotonic() < self._warn_at:
-            return
-        missing = sum(not self._is_ready(actor) for actor in self._actors)
+        """Warns from time to time how many actors have been waiting for a place."""
+        now = time.monotonic()
+        asked = [actor for actor in self._actors if actor.handle is not None and now - actor.handle.since > _PATIENCE_S]
+        missing = 0 if now < self._warn_at else sum(not self._is_ready(actor) for actor in asked)
         if missing:
             cpus = self._ray.cluster_resources().get("CPU", 0)
             _LOG.warning(
-                "%d of %d actors have no place: the cluster has %g CPUs, and each actor takes %g; they start when one "
-                "is free, or choose fewer with --set selfplay.actors=N",
+                "%d of %d actors have not started for a minute: the cluster has %g CPUs, and each actor takes %g; they "
+                "start when one is free and its machine has time, or choose fewer with --set selfplay.actors=N",
                 missing, len(self._actors), cpus, self._cpus,
             )  # fmt: skip
-        self._warn_at = time.monotonic() + 10 * _PLACE_S
+            self._warn_at = now + _QUIET_S
 
     @property
     def _cpus(self) -> float:
@@ -106,7 +109,7 @@ class RayPool(Pool):
         if actor.place[0] is not None:
             options["scheduling_strategy"] = self._cluster.on_node(actor.place[0])
         remote = self._worker_class.options(**options).remote(self._config, actor.number, seed, endgame_knowledge)
-        return _Handle(remote, remote.here.remote())
+        return _Handle(remote, remote.here.remote(), time.monotonic())
 
     def _is_ready(self, actor: PoolActor) -> bool:
         handle: _Handle | None = actor.handle

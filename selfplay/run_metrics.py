@@ -21,7 +21,8 @@ _LOG = logging.getLogger(__name__)
 class RunCollector(Collector):
     """Reads the state of the run at each scrape.
 
-    Names of metrics are ``crownhead_`` and a key of ``StatusFigures``; those of machines have the label ``machine``.
+    Names of metrics are ``crownhead_`` and a key of ``StatusFigures`` or ``LearnerFigures``; those of counters end in
+    ``_total``, those of machines begin with ``crownhead_machine_`` and have the label ``machine``.
     ``crownhead_up`` is 0 while the run cannot be read, and then it is the only one.
     """
 

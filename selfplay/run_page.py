@@ -29,8 +29,8 @@ def status_command(request: StatusRequest, quiet: bool) -> StatusFigures:
         OSError: the port is in use.
     """
     run = RunFolder(request.run)
-    if quiet and request.watch:
-        raise RunError("--json shows the state once: leave --watch out")
+    if quiet and (request.watch or request.prometheus):
+        raise RunError("--json shows the state once: leave --watch and --prometheus out")
     if not run.config_path.is_file():
         raise RunError(f"{request.run} holds no run: name the folder of one, like runs/quick")
 

@@ -107,7 +107,7 @@ def training_commands(config: RunConfig) -> list[str]:
     named = {"init", "teacher.digest", "mirror"}  # by options; what repeats a run needs a copy of its own
     differs = [key for key in own if own[key] != preset.get(key)]
     changed = {key: own[key] for key in differs if key not in named and not key.startswith("network.")}
-    if first.network != base.network:
+    if first.network != base.network and first.init is None:  # else it has that network's size
         names = [name for name, network in NETWORKS.items() if network == first.network]
         changed = {"network": names[0] if names else first.network.model_dump(), **changed}
     begun = " --init NET" * (first.init is not None) + " --teacher NET" * (first.teacher is not None)

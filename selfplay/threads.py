@@ -6,6 +6,7 @@ busy process were measured to fall from thousands of positions per second to a f
 
 import os
 import platform
+import re
 
 import torch
 
@@ -26,9 +27,11 @@ def num_cores() -> int:
 
 
 def choose_device(name: str) -> str:
-    """Turns ``auto`` into ``cuda`` if there is a GPU, else ``cpu``; raises ``ValueError`` for cuda without a GPU."""
+    """Turns ``auto`` into ``cuda`` if there is a GPU, else ``cpu``; raises ``ValueError`` if there is none so named."""
     if name == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
+    if re.fullmatch(r"cpu|cuda(:[0-9]{1,3})?", name) is None:
+        raise ValueError(f"device {name!r}: choose cpu, cuda or auto")
     if name.startswith("cuda") and not torch.cuda.is_available():
         raise ValueError(f"device {name}: torch finds no CUDA device here; use --set device=cpu")
     return name

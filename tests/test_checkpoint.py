@@ -108,6 +108,17 @@ def test_does_not_replace_what_is_no_checkpoint(tmp_path):
     assert (tmp_path / "work" / "thesis.txt").read_text() == "do not lose"
 
 
+def test_a_link_stays_one(saved, tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to(saved)
+    network = fresh()
+    for _ in range(2):
+        save_checkpoint(link, network)
+    assert link.is_symlink()
+    assert load_checkpoint(saved).info.digest == load_checkpoint(link).info.digest
+    assert not [path for path in (*tmp_path.iterdir(), *saved.parent.iterdir()) if path.name.startswith(".")]
+
+
 def test_refuses_to_write_what_it_would_not_read(tmp_path):
     network = fresh()
     network.stem.conv.weight.data[0, 0, 0, 0] = float("inf")

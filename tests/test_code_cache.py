@@ -37,6 +37,17 @@ def test_where_there_is_none_one_is_made_and_said_in_a_line(monkeypatch: pytest.
     assert capsys.readouterr().err == ""
 
 
+def test_a_home_that_may_not_be_looked_into_is_no_place(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    def refuse(_: Path) -> bool:
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "exists", refuse)  # as in Python 3.11 in the home of another user
+    monkeypatch.setattr(code_cache.platformdirs, "user_cache_path", lambda *_: NOWHERE)
+    provide_code_cache(NOWHERE)
+    assert os.path.isdir(os.environ[VARIABLE])
+    assert capsys.readouterr().err.count("\n") == 1
+
+
 def test_the_place_goes_with_the_process() -> None:
     script = """
 import os

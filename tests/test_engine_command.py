@@ -55,6 +55,20 @@ def test_a_network_without_search() -> None:
     assert "done move=" in done.stdout
 
 
+def test_alpha_beta_with_a_network_keeps_to_its_nodes() -> None:
+    """Without a level from the other program it once searched for ever."""
+    arguments = shlex.split(command("alphabeta:champion@3000"))
+    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as engine:
+        assert engine.stdin is not None
+        assert engine.stdout is not None
+        engine.stdin.write("init\ngo think\n")
+        engine.stdin.flush()
+        done = next(line for line in engine.stdout if line.startswith("done"))
+        engine.stdin.close()
+    assert "move=" in done
+    assert engine.returncode == 0
+
+
 NO_FOLDER = (
     "not the folder of a checkpoint or a run, nor champion, random, rollout:SIMULATIONS, alphabeta:DEPTH, level:NAME, "
     "tablebase, rules or hub:COMMAND"

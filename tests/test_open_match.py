@@ -1,5 +1,6 @@
 """Matches played by a run's actors: in any order, with actors that die, and after the run was killed."""
 
+import time
 from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -273,10 +274,26 @@ def test_a_ray_actor_that_dies_while_it_starts_gets_games_and_so_fails() -> None
     pool._ray = SimpleNamespace(get=get, exceptions=SimpleNamespace(RayError=Gone))
     actor = PoolActor(0, None)
     assert not pool._may_play(actor)
-    actor.handle = _Handle(None, "waiting")
+    actor.handle = _Handle(None, "waiting", 0.0)
     assert not pool._may_play(actor)
-    actor.handle = _Handle(None, "dead")
+    actor.handle = _Handle(None, "dead", 0.0)
     assert (pool._is_ready(actor), pool._may_play(actor)) == (False, True)
+
+
+def test_actors_that_do_not_start_are_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    pool, now = RayPool.__new__(RayPool), time.monotonic()
+    pool._cluster = SimpleNamespace(is_done=lambda greeting: greeting == "here")  # type: ignore[assignment]
+    pool._ray = SimpleNamespace(get=str, cluster_resources=lambda: {"CPU": 2.0})
+    pool._config, pool._warn_at = make_config("smoke", ["selfplay.actors=3"]), now
+    pool._actors = [PoolActor(number, None) for number in range(3)]
+    for actor, greeting, since in zip(pool._actors, ("here", "waiting", "waiting"), (100.0, 30.0, 30.0), strict=True):
+        actor.handle = _Handle(None, greeting, now - since)
+    pool._warn_of_missing()
+    assert caplog.text == ""
+    pool._actors[2].handle.since = now - 61
+    pool._warn_of_missing()
+    pool._warn_of_missing()  # not again so soon
+    assert caplog.text.count("1 of 3 actors have not started for a minute: the cluster has 2 CPUs") == 1
 
 
 def test_a_state_that_cannot_be_saved_keeps_nothing_else_from_it(caplog: pytest.LogCaptureFixture) -> None:

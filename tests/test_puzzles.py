@@ -256,6 +256,9 @@ def test_a_round_of_self_play_is_the_same_each_time() -> None:
     games = one.round(1)
     assert games != one.round(0)
     assert [moves for _, moves in other.round(1)] == [moves for _, moves in games]
+    later = SelfPlay(HashedEvaluator(), 5)
+    later.round(0)  # its searches have grown when the next round begins
+    assert [moves for _, moves in later.round(1)] == [moves for _, moves in games]
     assert all(len(board.distinct_moves) > 1 and board.ply == 0 for board in boards_of(games[:2]))
 
 
@@ -279,6 +282,23 @@ def test_recorded_games_are_read_in_rounds(recorded: Path) -> None:
 
 
 # --- commands
+
+
+def test_few_simulations_do_for_positions_without_tables(tmp_path: Path) -> None:
+    path = tmp_path / "games.pdn"
+    path.write_text('[Event "a"]\n[Result "*"]\n\n1. 11-15 23-19 2. 8-11 *\n')
+    assert make_puzzles(tmp_path / "mine.json.zst", 1, path, SHIPPED, 100, 1, quiet=True)["games"] == 1
+
+
+@pytest.mark.parametrize("changes", [{"asked": 2}, {"asked": 5}, {"asked": 0}, {"rating": 10**6}, {"deviation": 0}])
+def test_puzzles_with_senseless_numbers_are_refused(changes: dict[str, int], tmp_path: Path) -> None:
+    puzzle = replace(shipped_puzzles()[0], line=("1-5", "32-28", "5-9"), asked=3)
+    path = tmp_path / "puzzles.json.zst"
+    write_book(path, PuzzleBook("self-play", 1, 100, puzzles=(puzzle,)))
+    assert read_book(path).puzzles == (puzzle,)
+    write_book(path, PuzzleBook("self-play", 1, 100, puzzles=(replace(puzzle, **changes),)))
+    with pytest.raises(PuzzleFileError, match="out of range"):
+        read_book(path)
 
 
 def test_puzzles_of_recorded_games_are_made_and_checked(recorded: Path, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from engine.board import Board
 from engine.encoding import NO_HOP, hop_table
 from engine.players import alphabeta_kernels as kernels
 from engine.players import evaluation
-from engine.players.alphabeta import LOGISTIC_SCALE, AlphaBetaPlayer
+from engine.players.alphabeta import LOGISTIC_SCALE, MAX_DEPTH, AlphaBetaPlayer
 from engine.players.base import PlayerSpecError, search_moves
 from engine.players.kernels import start_line
 from engine.players.spec import NetworkSpec, parse_player
@@ -179,6 +179,17 @@ def test_it_plays_by_nodes_and_by_time(tmp_path: Path) -> None:
     for limit in ({"simulations": 300}, {"seconds": 0.01}):
         request = MatchRequest(text, str(tmp_path / "net"), 2, openings="random:4", jobs=1, **limit)
         assert match_command(request, quiet=True)["errors"] == []
+
+
+def test_nodes_limit_moves_alone() -> None:
+    player = AlphaBetaPlayer(MAX_DEPTH, search=WideNodeSearch(random_wide(CONFIG)), nodes=1000)
+    move = player.begin(Board())
+    while move.advance(1.0):
+        pass
+    assert 1000 <= move.count < 2000
+    game = player.begin(Board(), "game")
+    while game.count < 3000:
+        assert game.advance(0.01)
 
 
 def test_it_is_for_wide_networks(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ class LineProcess:
             ending = f"ended by signal {-code}"
         else:
             ending = f"ended with exit code {code}"
-        said = next((line for line in reversed(self._errors) if line), "")
+        said = next((line for line in reversed(list(self._errors)) if line), "")
         return "; ".join(filter(None, (ending, f"it said: {said}" if said else "")))
 
     def close(self, farewell: str | None = None) -> None:

@@ -16,7 +16,7 @@ from .kernels import start_line
 from .watching import MoveThought, Proof, Purpose, Thought, Unit
 
 MAX_DEPTH = 64
-TABLE_SLOTS = 1 << 18  # 12 MiB
+TABLE_SLOTS = 1 << 18  # 8 MiB
 NOISE = 2  # hundredths of a man
 LOGISTIC_SCALE = 160  # expected score = 1 / (1 + exp(-score / scale)): fitted to 300 games of depth 4 against itself
 _SLICE = 512  # nodes between two checks of the clock: 0.2 ms, with a network 1 ms
@@ -41,7 +41,7 @@ class AlphaBetaPlayer:
         seconds: time limit per move, kept to within a few milliseconds; the first iteration is always finished. With a
             time limit the moves depend on the machine's speed, too.
         seed: seed of the random numbers.
-        table_slots: slots of the transposition table, a power of two (48 bytes each), or 0 for no table.
+        table_slots: slots of the transposition table, a power of two (32 bytes each), or 0 for no table.
         search: search function with other evaluations of leaves, which also prunes; None: ``evaluation.evaluate``, and
             every move to full depth.
         nodes: limit of nodes per move, in addition to the limit of depth; None: no limit.
@@ -100,10 +100,10 @@ class AlphaBetaPlayer:
     def begin(self, board: Board, purpose: Purpose = "move") -> "Deepening":
         noise = 0 if purpose == "analysis" else NOISE
         depth = self.depth if purpose == "move" else MAX_DEPTH
-        return self._begun(board, depth, noise)
+        return self._begun(board, depth, noise, self._nodes if purpose == "move" else None)
 
-    def _begun(self, board: Board, depth: int, noise: int) -> "Deepening":
-        return Deepening(self._state, board, depth, noise, next_random(self._random), self._search, self._nodes)
+    def _begun(self, board: Board, depth: int, noise: int, nodes: int | None) -> "Deepening":
+        return Deepening(self._state, board, depth, noise, next_random(self._random), self._search, nodes)
 
     def analyse(self, board: Board) -> "Deepening":
         """Searches the position to the player's depth or time limit, without noise, and returns the finished search.
@@ -115,7 +115,7 @@ class AlphaBetaPlayer:
 
     def _searched(self, board: Board, noise: int) -> "Deepening":
         """Searches a board to the player's limits and returns the finished search."""
-        search = self._begun(board, self.depth, noise)
+        search = self._begun(board, self.depth, noise, self._nodes)
         search.advance(_NEVER if self.seconds is None else self.seconds)
         return search
 

@@ -127,7 +127,7 @@ class SearchState(NamedTuple):
 
 
 def new_state(table_slots: int) -> SearchState:
-    """Allocates a state; a slot of the table takes 48 bytes."""
+    """Allocates a state; a slot of the table takes 32 bytes."""
     return SearchState(
         np.zeros(1, SEARCH),
         np.zeros(MAX_PLY + 1, FRAME),

@@ -32,7 +32,7 @@ NODE = record(
     ]
 )
 NO_NODE = -1
-MAX_SIMULATIONS = 1_000_000  # 64 bytes of arena each
+MAX_SIMULATIONS = 1_000_000  # 76 bytes of arena each
 ENDLESS = 200_000  # roll-outs of searches that ignore the player's own limit
 _LEAST_VISITS = 10  # fewest visits of a move in the expected line
 _SLICE = 32  # roll-outs between two checks of the clock, about a millisecond

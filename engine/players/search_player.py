@@ -117,8 +117,11 @@ class SearchPlayer:
     def think(self, boards: Sequence[Board], explore: bool = False) -> LockstepSearch:
         """Searches the boards and returns the trees: board ``i`` is in slot ``i``."""
         if len(boards) > self._search.slots:
+            before = self._search
             self._search = LockstepSearch(self.config, len(boards), leaf_oracle=self._leaf_oracle)
             _reseed(self._search, self._seed)
+            for slot in range(before.slots):  # these go on with their random numbers
+                self._search.generator(slot).bit_generator.state = before.generator(slot).bit_generator.state
         self._search.stop()  # those that a failure has left unfinished would go on in the other slots
         for slot, board in enumerate(boards):
             self._search.set_board(slot, board)

@@ -27,6 +27,7 @@ BackendName = Literal["auto", "student", "torch", "torch-float32", "numba", "num
 
 ``torch`` uses bf16 where the device has it, ``numba`` float32 (wide networks always take 16-bit integers).
 """
+DEFAULT_NODES = 20_000  # nodes of alpha-beta with a network per move, if neither a number nor a time is given
 MAX_SIMULATIONS = 200_000  # largest number of simulations per move; 0 is allowed, too
 OPTIONS = "after @ write off, tablebase, ponder, impartial, simulations, a backend, or a setting like c_puct=1.2"
 _SETTINGS = SearchConfig.model_fields.keys() - {"num_simulations", "oracle"}  # these have options of their own
@@ -253,6 +254,14 @@ def parse_network(text: str) -> NetworkSpec:
     spec = parse_player(text)
     if not isinstance(spec, NetworkSpec):
         raise PlayerError(why_no_network(text))
+    return spec
+
+
+def parse_tree_player(text: str) -> NetworkSpec:
+    """``parse_network`` for what looks into the tree of a search; raises ``PlayerError`` also if there is none."""
+    spec = parse_network(text)
+    if spec.alphabeta or spec.level is not None:
+        raise PlayerError(f"{text!r} has no search tree to look into: name only the network")
     return spec
 
 

@@ -10,7 +10,7 @@ import zstandard
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..errors import DraughtsError
-from ..files import StorageError, atomic_write
+from ..files import atomic_write, cannot_read
 from ..sealed import sealed, unsealed
 from .puzzle import Goal, Proof, Puzzle, Theme
 
@@ -77,7 +77,7 @@ def read_book(path: Path) -> PuzzleBook:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise StorageError(error.errno, f"cannot read {path}: {error.strerror or error}") from error
+        raise cannot_read(path, error) from error
     try:
         with zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data)) as reader:
             text = reader.read(_LARGEST + 1)
@@ -102,6 +102,8 @@ def _row_of(puzzle: Puzzle) -> _Row:
 
 def _puzzle_of(row: _Row) -> Puzzle:
     fen, line, asked, goal, theme, proof, rating, deviation = row
+    if not (1 <= asked <= len(line.split()) and asked % 2 and 0 <= rating <= 10_000 and 0 < deviation <= 1_000):
+        raise ValueError(f"the numbers of the puzzle {fen[:80]} are out of range")
     return Puzzle(fen, tuple(line.split()), asked, goal, theme, proof, rating, deviation)
 
 

@@ -87,8 +87,8 @@ def opposition_reason(fault: Fault, proof: Proof) -> Reason | None:
     name = board.pdn(fault.move)
     line = fault.reply
     text = f"{name} gives up the move (the opposition)"
-    if board.words() != ends[0].words() and fault.better.captured == () and _exchanges(fault.line):
-        text += f", which the exchange {pdn_line(board, fault.line)} keeps"
+    if fault.better.captured == () and _exchanges(fault.line):
+        text += f", which the exchange {pdn_line(board, tuple(ends[0].move_stack))} keeps"
     return Reason(Kind.OPPOSITION, proof, f"{text}.", (fault.move.start, fault.move.end), line)
 
 

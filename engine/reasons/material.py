@@ -18,7 +18,7 @@ from ..players.evaluation import LEAST_WIN
 
 NODES = 100_000  # nodes of a search
 MAN, KING = 2, 3
-_TABLE_SLOTS = 1 << 17  # 6 MiB
+_TABLE_SLOTS = 1 << 17  # 4 MiB
 _MOST_JOINED = 8  # most searches whose lines are joined to one
 
 
@@ -31,9 +31,6 @@ class Balance(NamedTuple):
     @property
     def score(self) -> int:
         return MAN * self.pieces + (KING - MAN) * self.kings
-
-    def __sub__(self, other: "Balance") -> "Balance":
-        return Balance(self.pieces - other.pieces, self.kings - other.kings)
 
 
 def balance_of(board: Board, color: Color) -> Balance:

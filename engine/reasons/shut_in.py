@@ -23,12 +23,15 @@ def shut_in_reason(fault: Fault, proof: Proof) -> Reason | None:
 
 
 def _shut_in(board: Board, line: tuple[Move, ...], color: Color) -> set[int] | None:
-    """Squares of kings of ``color`` that cannot move safely during the whole line; None if the line is too short."""
+    """Squares of kings of ``color`` that cannot move safely during the whole line; None if the line is too short.
+
+    Turns at which ``color`` must capture do not count.
+    """
     after, found = Board(board.fen()), list[set[int]]()
     for move in (None, *line):
         if move is not None:
             after.push(move)
-        if after.turn is color:
+        if after.turn is color and not any(move.captured for move in after.legal_moves[:1]):
             found.append({square for square in _kings(after) if not _moves_safely(after, square)})
     return set.intersection(*found) if len(found) >= _LEAST_TURNS else None
 

@@ -45,7 +45,7 @@ class TableCosts(TypedDict):
         pairs_there, bytes_there: number and bytes of the files that exist.
         bytes_more: estimated bytes of the other files.
         core_seconds_more: estimated seconds of one core to build the other files. Both estimates are measured costs of
-            all pairs, in proportion to numbers of words; those of eight pieces are extrapolated from five pairs.
+            all pairs, in proportion to numbers of words; those of eight pieces are extrapolated from eight pairs.
         memory: peak bytes of a build from two pieces up to this number, in memory.
     """
 

@@ -7,6 +7,7 @@
 Values do not include draws by repetition and the 80-ply rule.
 """
 
+import os
 from pathlib import Path
 from typing import TypeVar
 
@@ -185,6 +186,6 @@ def open_tablebase(folder: str | Path | None = None, cache_bytes: int = CACHE_BY
         OtherGameError: this process does not play English draughts.
     """
     check_game("the set of endgame tables", ENGLISH)
-    folders = [Path(folder)] if folder is not None else [path for path in [default_folder()] if path.exists()]
+    folders = [Path(folder)] if folder is not None else [path for path in [default_folder()] if os.path.exists(path)]
     folders += [SHIPPED, SHIPPED_KINGS] if shipped else []
     return Tablebase(BlockStore(find_copies(folders), cache_bytes), folders)

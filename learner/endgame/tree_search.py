@@ -246,6 +246,9 @@ def fit_rounds(
 def _fitted(simulations: int, own: np.ndarray, tree: np.ndarray, classes: np.ndarray) -> TreeRound:
     from scipy.optimize import minimize  # only fitting needs it
 
+    if len(classes) == 0:
+        raise ValueError(f"trees of {simulations} simulations have proven every position: draw more of them")
+
     def round_of(x: np.ndarray) -> TreeRound:
         return TreeRound(simulations=simulations, own=float(x[0]), tree=float(x[1]), draw=float(x[2]))
 

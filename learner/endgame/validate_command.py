@@ -99,7 +99,7 @@ def oracle_validate_command(
         **({} if of_games is None else _facts_of(of_games)),
     }
     page = write_oracle_report(out, validation, curves, facts)
-    Console(quiet=quiet).print(f"Report: {page}")
+    Console(quiet=quiet, soft_wrap=True).print(f"Report: {page}")
     return {**figures, "report": str(page)}
 
 

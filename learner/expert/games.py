@@ -10,9 +10,10 @@ import numpy as np
 
 from engine.board import Board
 from engine.fen import Color
-from engine.files import StorageError
+from engine.files import StorageError, bounded_lines
 from engine.outcomes import DRAW, LOSS, UNKNOWN, WIN
 from engine.pdn import PdnGame, read_games
+from engine.pdn_tokens import MAX_LINE
 
 from ..endgame.data import TEST, TRAIN, VALIDATION, held_out
 
@@ -99,7 +100,9 @@ def read_expert_games(path: Path, report: Callable[[int, float], None] = lambda 
     try:
         with path.open(encoding="utf-8", errors="replace") as lines:
             size = max(1, path.stat().st_size)
-            for number, game in enumerate(read_games(counted(lines), lambda error: unread.append(str(error))), 1):
+            for number, game in enumerate(
+                read_games(counted(bounded_lines(lines, MAX_LINE)), lambda error: unread.append(str(error))), 1
+            ):
                 if number % _REPORT_GAMES == 0:
                     report(number, min(1.0, letters / size))
                 if not game.moves:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .options import MOST_PIECES, Games, Json, Net, Pieces, Positions, Seed, Tables, Trees, request_command
+from .options import MAX_SEED, MOST_PIECES, Games, Json, Net, Pieces, Positions, Seed, Tables, Trees, request_command
 
 tablebase = typer.Typer(help="Exact endgame tables: build, check and describe them.", no_args_is_help=True)
 oracle = typer.Typer(
@@ -89,7 +89,7 @@ def tablebase_encode(
     minutes: Annotated[
         float, typer.Option(min=0.01, help="Minutes of processor time for training without --net; coding takes more.")
     ] = 12.0,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the training.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Seed of the training.")] = 1,
     quiet: Json = False,
 ) -> Any:
     """Encode all tables in one small file, without loss: a network and corrections of its errors."""

@@ -59,9 +59,10 @@ class Finder:
     def _only_moves(self, boards: Sequence[Board]) -> list[tuple[Board, OnlyMove]]:
         known = self._settler.by_tables(boards)
         looked = [board for board, values in zip(boards, known, strict=True) if values is None]
-        glances = self._settler.screen(looked, _GLANCE)
+        few = min(_GLANCE, self._settler.simulations)
+        glances = self._settler.screen(looked, few)
         hopeful = [b for b, glance in zip(looked, glances, strict=True) if only_move(_seen_by(glance, b), _HOPEFUL)]
-        quickly = self._settler.values(hopeful, _GLANCE)
+        quickly = self._settler.values(hopeful, few)
         hopeful = [b for b, values in zip(hopeful, quickly, strict=True) if only_move(values, _LIKELY)]
         settled = dict(zip([board.words() for board in hopeful], self._settler.values(hopeful), strict=True))
         answers = []

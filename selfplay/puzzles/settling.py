@@ -81,6 +81,7 @@ class Settler:
 
     def __init__(self, evaluator: Evaluator, tables: Tablebase, simulations: int, leaves: Tablebase) -> None:
         self._evaluator, self._tables, self._prover = evaluator, tables, Prover(tables)
+        self.simulations = simulations
         changes = {"num_simulations": simulations, "leaves_in_flight": 1, "shot_visits": SHOT_VISITS}
         self._config = BOARD_SEARCH.impartial().model_copy(update=changes)
         at_once = max(1, min(_MOST_AT_ONCE, _NODES_AT_ONCE // simulations))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..command_line.options import Backend, Fen
-from .options import player_of
+from .options import RequestError, player_of
 
 if TYPE_CHECKING:
     from engine.players.spec import NetworkSpec, PlayerSpec
@@ -39,6 +39,12 @@ class PlayRequest:
         False
     )
 
+    def __post_init__(self) -> None:
+        if self.text and (self.menu or self.puzzles is not None):
+            raise RequestError("--text plays a game in the terminal: leave --menu and --puzzles out")
+        if self.simulations is not None and self.seconds is not None:
+            raise RequestError("give --simulations or --seconds, not both")
+
 
 @dataclass(frozen=True)
 class AnalyseRequest:
@@ -60,9 +66,9 @@ class AnalyseRequest:
         """The network, impartial and with ``oracle``; raises ``PlayerError`` if there is no such network or oracle."""
         from dataclasses import replace
 
-        from engine.players.spec import OracleName, one_of, parse_network
+        from engine.players.spec import OracleName, one_of, parse_tree_player
 
-        named = parse_network(self.net)
+        named = parse_tree_player(self.net)
         oracle: OracleName = named.oracle if self.oracle is None else one_of(self.oracle, OracleName, "oracle")
         return replace(named, oracle=oracle, ponder=False, impartial=True)
 
@@ -78,14 +84,19 @@ class EngineRequest:
 
     player: Annotated[str, typer.Argument(metavar="PLAYER", help="Player to serve; as for match.")] = "champion"
     simulations: Annotated[
-        int, typer.Option(min=1, help="Simulations per move of a network, if the other program sets no limit.")
-    ] = 400
+        int | None,
+        typer.Option(
+            min=1,
+            help="Simulations per move of a network, if the other program sets no limit; 400 if left out, 20,000 nodes "
+            "of alpha-beta.",
+        ),
+    ] = None
     backend: Backend = "auto"
 
     def __post_init__(self) -> None:
         from engine.players.spec import BackendName, check_simulations, one_of
 
-        check_simulations(self.simulations)
+        check_simulations(self.simulations or 0)
         one_of(self.backend, BackendName, "backend")
         _ = self.spec  # checks it
 

@@ -63,6 +63,8 @@ class TrainRequest:
             raise RequestError("--mirror is empty: name a location, like s3://BUCKET/RUN")
         if self.pool not in (None, *POOLS):
             raise RequestError(f"--pool {self.pool!r}: choose one of {', '.join(POOLS)}")
+        if self.address and self.pool not in (None, "ray"):
+            raise RequestError(f"--address joins a Ray cluster: leave --pool {self.pool} out")
         if self.game not in (None, *GAMES):
             raise RequestError(f"--game {self.game!r}: choose one of {', '.join(GAMES)}")
         for what, option, given in (("network", "--init", self.init), ("teacher", "--teacher", self.teacher)):
