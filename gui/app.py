@@ -211,6 +211,7 @@ class App:
     def begin(self, plan: GamePlan | None, menu: bool) -> None:
         """Starts the first game, or continues one that was left unfinished."""
         self.apply_preferences()
+        self.go.game.orient()
         found = self.controller.notice
         saved = self.autosave.recover() if plan is None else None
         if saved is None or not self._recover(saved.path):

@@ -567,3 +567,14 @@ def test_who_has_played_a_finished_game_remains(app: App) -> None:
     app.controller.take_over()
     assert session.to_game().headers == before
     assert app.controller.humans == {Color.WHITE}
+
+
+def test_a_preference_does_not_turn_a_board_that_was_turned(app: App) -> None:
+    app.begin(plan(*Color), menu=False)
+    frames(app)
+    press(app, "f")
+    assert app.go.game.flipped
+    app.preferences.one_click = not app.preferences.one_click
+    app.apply_preferences()
+    frames(app)
+    assert app.go.game.flipped
