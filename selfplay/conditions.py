@@ -38,5 +38,9 @@ class Conditions:
         """Whether time limits the search."""
         return self.timed or self.seconds is not None
 
+    def limit_of(self, own: int | None, usual: int) -> int:
+        """Simulations, or nodes, per move: ``own`` of the player's text, else ``simulations``, else ``usual``."""
+        return next(number for number in (own, self.simulations, usual) if number is not None)
+
 
 USUAL = Conditions()

@@ -43,8 +43,8 @@ def engine_command(request: EngineRequest) -> None:
         return
     _check_folder(spec)
     spec.changed(BOARD_SEARCH)  # a setting that is out of range is told now
-    given = spec.simulations, request.simulations, DEFAULT_NODES if spec.alphabeta else _SIMULATIONS
-    simulations = next(number for number in given if number is not None)
+    usual = DEFAULT_NODES if spec.alphabeta else _SIMULATIONS
+    simulations = Conditions(request.simulations).limit_of(spec.simulations, usual)
     params = [
         Param("simulations", simulations, "int", int(spec.alphabeta), MAX_SIMULATIONS),
         Param("oracle", spec.oracle, "enum", values=get_args(OracleName)),

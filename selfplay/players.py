@@ -167,13 +167,9 @@ def _alphabeta_player(spec: NetworkSpec, network: Network, conditions: Condition
     if not isinstance(network, WideNetwork):
         raise BackendError(f"{spec.text}: alpha-beta is for wide networks, and this one is {network.config.family}")
     oracle = shared_tablebase() if spec.oracle == "tablebase" else None
-    search, nodes = WideNodeSearch(network, oracle), None if conditions.is_timed else _nodes_of(spec, conditions)
+    nodes = None if conditions.is_timed else conditions.limit_of(spec.simulations, DEFAULT_NODES)
+    search = WideNodeSearch(network, oracle)
     return AlphaBetaPlayer(MAX_DEPTH, conditions.seconds, conditions.seed, search=search, nodes=nodes, name=spec.text)
-
-
-def _nodes_of(spec: NetworkSpec, conditions: Conditions) -> int:
-    given = (spec.simulations, conditions.simulations, DEFAULT_NODES)
-    return next(number for number in given if number is not None)
 
 
 def search_of(spec: NetworkSpec, conditions: Conditions) -> SearchConfig:
@@ -182,9 +178,8 @@ def search_of(spec: NetworkSpec, conditions: Conditions) -> SearchConfig:
         return spec.level.search
     search = conditions.search
     if search is None:
-        given = (spec.simulations, conditions.simulations, DEFAULT_SIMULATIONS)
         changes: dict[str, object] = {
-            "num_simulations": next(number for number in given if number is not None),
+            "num_simulations": conditions.limit_of(spec.simulations, DEFAULT_SIMULATIONS),
             "oracle": spec.oracle,
             "leaves_in_flight": BOARD_SEARCH.leaves_in_flight if conditions.batch == 1 else 1,
         }
@@ -208,7 +203,7 @@ def settings_text(spec: NetworkSpec, conditions: Conditions) -> str:
     """
     folder, search = checkpoint_folder(spec.folder), search_of(spec, conditions)
     if spec.alphabeta:
-        limit = f"nodes={_nodes_of(spec, conditions)} " if conditions.seconds is None else ""
+        limit = f"nodes={conditions.limit_of(spec.simulations, DEFAULT_NODES)} " if conditions.seconds is None else ""
         return f"{limit}oracle={spec.oracle} weights={_info(spec, conditions).digest[:12]}"
     limit = f"simulations={search.num_simulations} " if conditions.seconds is None or spec.level else ""
     limit += f"temperature={search.temperature:g} " if spec.level else ""

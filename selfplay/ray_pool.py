@@ -87,8 +87,10 @@ class RayPool(Pool):
     def _warn_of_missing(self) -> None:
         """Warns from time to time how many actors have been waiting for a place."""
         now = time.monotonic()
+        if now < self._warn_at:
+            return
         asked = [actor for actor in self._actors if actor.handle is not None and now - actor.handle.since > _PATIENCE_S]
-        missing = 0 if now < self._warn_at else sum(not self._is_ready(actor) for actor in asked)
+        missing = sum(not self._is_ready(actor) for actor in asked)
         if missing:
             cpus = self._ray.cluster_resources().get("CPU", 0)
             _LOG.warning(

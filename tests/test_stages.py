@@ -99,6 +99,14 @@ def test_every_kept_setting_exists() -> None:
             inner = inner[name]
 
 
+def test_a_run_that_begins_with_a_network_has_its_size_without_a_setting() -> None:
+    """``train`` refuses ``--init`` together with ``--set network``."""
+    config = make_config("smoke", ["network=wide32"])
+    assert training_commands(config) == ["crownhead train --preset smoke --set network=wide32"]
+    begun = config.model_copy(update={"init": "x"})
+    assert training_commands(begun) == ["crownhead train --preset smoke --init NET"]
+
+
 @pytest.mark.parametrize("key", ["init", "teacher", "mirror"])
 def test_what_a_run_begins_with_is_named_by_options(tmp_path: Path, key: str) -> None:
     """A copy named by ``--set`` could lie in its own run."""
