@@ -22,7 +22,14 @@ SCRIPTS = ENVIRONMENT / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = SCRIPTS / ("python.exe" if os.name == "nt" else "python")
 CONSTRAINTS = ROOT / "constraints.txt"
 TORCH = "torch==2.13.0"
-TOOLS = {"pytest": "dev", "ruff": "dev", "mypy": "dev", "mkdocs": "docs"}  # program → extra that it needs
+TOOLS = {  # program → extra that it needs
+    "mkdocs": "docs",
+    "mypy": "dev",
+    "pytest": "dev",
+    "ray": "ray",
+    "ruff": "dev",
+    "tensorboard": "report",
+}
 EXTRAS = {  # word in the command → extra that it needs in addition to the core packages
     "--address": "ray",
     "--prometheus": "prometheus",

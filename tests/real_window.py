@@ -57,7 +57,7 @@ class RealWindow:
         home: folder for preferences and games.
         options: options of the command line.
         preferences: preferences to write before the start; None keeps those in ``home``.
-        size: size of the window.
+        audio: SDL's audio driver.
     """
 
     def __init__(
@@ -104,9 +104,6 @@ class RealWindow:
         return done.stdout
 
     # --- hands
-
-    def move_to(self, x: int, y: int) -> None:
-        self._run("xdotool", "mousemove", "--window", self.id, str(x), str(y))
 
     def click(self, x: int, y: int) -> None:
         self._run("xdotool", "mousemove", "--window", self.id, str(x), str(y), "click", "1")

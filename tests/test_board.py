@@ -291,6 +291,14 @@ def test_move_texts_are_read_back() -> None:
     assert checked > 500
 
 
+def test_one_jump_is_told_from_a_round_trip_to_the_same_square() -> None:
+    """The king may go round and home before it makes the jump that it could make at once."""
+    board = Board("B:WK1,K3,K9,K10,K11,K17,K18,K25,K31:BK15")
+    jump, trip = (board.parse_pdn(text) for text in ("15x8", "15x22x13x6x15x8"))
+    assert (jump.captured, len(trip.captured)) == ((11,), 5)
+    assert (board.pdn(jump), board.pdn(trip)) == ("15x8", "15x22x13x6x15x8")
+
+
 def test_a_multiple_capture_has_a_short_text_and_every_square_in_its_long_form() -> None:
     board = Board("B:W6,14,22:B1")
     (move,) = board.legal_moves

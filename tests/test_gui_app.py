@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("pygame", reason="the window needs pygame")
 
 import pygame
+from programs import PATIENCE
 from windows import opened_app
 
 from engine.board import Board, Move
@@ -46,7 +47,7 @@ def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
         yield app
 
 
-def drive(app: App, script: Script, seconds: float = 30.0) -> None:
+def drive(app: App, script: Script, seconds: float = PATIENCE) -> None:
     """Runs the program's event loop; after each frame the script makes a step, at its end the window closes."""
     deadline, frame = time.monotonic() + seconds, app.frame
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from programs import PATIENCE
 
 from engine.board import Move
 from engine.fen import Color
@@ -46,7 +47,7 @@ class Game:
         self.controller.make(self.controller.session.board.parse_pdn(text))
 
     def tick_until_moves(self, count: int) -> None:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE
         while len(self.controller.session.nodes) < count:
             assert time.monotonic() < deadline
             self.controller.tick()
@@ -323,7 +324,7 @@ def test_who_knows_no_values_declines(game: Game) -> None:
 def test_move_now_ends_a_long_search_and_a_hint_is_legal(game: Game) -> None:
     controller = game.start(Color.BLACK, spec=DEEP)
     controller.ask_hint()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while controller.hint is None:
         assert time.monotonic() < deadline
         controller.tick()
@@ -345,7 +346,7 @@ def test_a_thought_is_shown_at_its_position_and_after_its_move_only(game: Game) 
         game.move(text)
     controller.tick()
     number = game.thinker.request(start, OpponentSpec(kind="alphabeta", depth=2), "hint")  # as another page does
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while game.thinker.snapshot is None or game.thinker.snapshot.number != number or game.thinker.snapshot.busy:
         assert time.monotonic() < deadline
         time.sleep(0.002)
@@ -380,7 +381,7 @@ def test_a_player_that_fails_stops_the_clocks_and_a_hint_that_fails_leaves_them(
         raise PlayerError("no such engine")
 
     def tick_until(done: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE
         while not done():
             assert time.monotonic() < deadline
             game.controller.tick()

@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("pygame", reason="the window needs pygame")
 
 import pygame
+from programs import PATIENCE
 from windows import opened_app
 
 from engine.fen import Color
@@ -187,7 +188,7 @@ def test_of_held_keys_only_those_of_navigation_repeat(app: App, monkeypatch: pyt
     assert row_of(entry.cursor) == 6  # let go at once
     held[pygame.key.key_code("up")] = True
     press(app, "up")
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while row_of(entry.cursor) > 2:
         assert time.monotonic() < deadline
         frames(app, 1)

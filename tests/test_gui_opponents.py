@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple, get_args
 
 import pytest
+from programs import PATIENCE
 from pydantic import ValidationError
 
 from engine.board import Board
@@ -349,7 +350,7 @@ def test_the_oracle_is_asked_within_its_reach_and_beside_the_window(
     go, asked = threading.Event(), []
 
     def oracle(board: Board) -> Answer:
-        assert go.wait(20)
+        assert go.wait(PATIENCE)
         asked.append(board.fen())
         return Answer((0.0, 0.01, 0.99999), "loss", 0.99999, "two-ply search")
 
@@ -376,7 +377,7 @@ def test_two_threads_wait_for_the_tables_that_are_opened(endgames: Callable[...,
 
     info, board = endgames(slowly), Board("B:W22,K23:BK1")
     assert info.ask(board) is None
-    assert begun.wait(20)
+    assert begun.wait(PATIENCE)
     assert info.value(board) is not None, "asked by the thread that thinks, while the other opens them"
     assert lookup(info, board).exact is not None
 

@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 
 import pytest
+from programs import PATIENCE
 
 from engine.board import Board, Move
 from engine.fen import Color
@@ -278,7 +279,7 @@ def test_a_game_without_moves() -> None:
 
 
 def wait(thinker: Thinker) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while thinker.busy:
         assert time.monotonic() < deadline
         time.sleep(0.002)
@@ -304,14 +305,14 @@ def test_a_report_can_be_stopped_and_what_is_written_stays() -> None:
         def advance(self, seconds: float) -> bool:
             if self.board.ply == 3:
                 reached.set()
-                assert go.wait(20)
+                assert go.wait(PATIENCE)
             time.sleep(0.03)  # longer than a slice, so that every position is shown
             return super().advance(seconds)
 
     thinker = Thinker(Opponents(lambda spec: Slow(game, [(0.0, None)] * 6 + [(0.0, "9x18")])))
     try:
         thinker.review_game(game, OpponentSpec())
-        assert reached.wait(20)
+        assert reached.wait(PATIENCE)
         thinker.cancel()
         assert (thinker.review.status, thinker.busy) == ("stopped", False)
         assert len(thinker.review.report.moves) == 2

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from programs import PATIENCE
 
 from engine.fen import Color
 from engine.players.time_control import TimeControl
@@ -75,7 +76,7 @@ def test_the_game_goes_on_as_it_was(first: Window, tmp_path: Path) -> None:
     second.now += 7
     assert controller.clock.remaining(Color.BLACK) == 285
     second.play("15x22")
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while len(controller.session.nodes) < 4:
         assert time.monotonic() < deadline
         controller.tick()

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 
 import pytest
+from programs import PATIENCE
 
 from engine.board import Board, Move
 from engine.fen import Color
@@ -16,7 +17,6 @@ from gui import thinker as thinker_module
 from gui.opponents import Opponents, OpponentSpec
 from gui.thinker import Snapshot, Thinker
 
-PATIENCE = 20.0  # seconds that a busy machine may take for what is a matter of milliseconds
 NETWORK = OpponentSpec(vary=False, search=SearchConfig(num_simulations=60))
 OTHER = OpponentSpec(checkpoint="other")
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from programs import PATIENCE
 
 from engine.board import Board, Move
 from engine.hub.notation import format_pos
@@ -30,7 +31,6 @@ from selfplay.match import FORFEIT, play_match
 from selfplay.openings import make_openings
 
 ROOT = Path(__file__).parent.parent
-PATIENCE = 20.0  # seconds for anything that should come soon
 FAKE = """
 import os, signal, subprocess, sys, time
 
@@ -378,7 +378,7 @@ def test_an_abandoned_search_is_stopped(make: Make, tmp_path: Path) -> None:
         deadline = time.monotonic() + 0.4  # patience is no limit
         while time.monotonic() < deadline:
             assert thinking.advance(0.05)
-        assert log.read_text().splitlines()[-2:] == ["level infinite", "go analyze"]
+        assert soon(lambda: log.read_text().splitlines()[-2:] == ["level infinite", "go analyze"])
         del thinking
         assert soon(lambda: log.read_text().splitlines()[-1] == "stop")
         first = player.begin(Board(), "analysis")

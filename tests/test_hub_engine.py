@@ -16,6 +16,7 @@ import pytest
 from draughts.engine import HubEngine, Limit
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from programs import PATIENCE
 from test_watching import search_player
 
 from engine.board import Board, Move
@@ -34,7 +35,6 @@ from selfplay.openings import Opening, make_openings
 
 ROOT = Path(__file__).parent.parent
 DEPTH = Param("depth", 4, "int", 1, 64)
-PATIENCE = 20.0  # seconds for anything that should come soon
 ENGINE = f"""#!{sys.executable}
 import sys
 sys.path.insert(0, {str(ROOT)!r})

@@ -29,7 +29,6 @@ from engine.players.alphabeta import LOGISTIC_SCALE
 from engine.players.time_control import TimeControl, move_budget
 
 START = "B" + "b" * 12 + "e" * 8 + "w" * 12
-TURNED_START = "W" + START[1:]
 BRANCHING = "B:W6,7,14,15,22,23:B1,K2"  # captures of different men between the same squares
 names = st.from_regex(r"[a-z][a-z0-9-]{0,9}", fullmatch=True)
 values = st.text(st.characters(exclude_characters='"', exclude_categories=["Cc", "Zs", "Zl", "Zp", "Cs"]))

@@ -85,6 +85,8 @@ def test_reports_say_what_they_need(tmp_path: Path, arguments: tuple[str, ...]) 
         ("crownhead ladder runs/quick", "report"),
         ("crownhead export champion", "export"),
         ("crownhead status runs/quick --prometheus 9000", "prometheus"),
+        ("tensorboard --logdir runs", "report"),
+        ("ray start --head", "ray"),
     ],
 )
 def test_bootstrap_brings_what_a_command_needs(line: str, extras: str) -> None:

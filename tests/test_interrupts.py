@@ -37,8 +37,8 @@ def interrupt(ready: Callable[[], bool], *arguments: object, number: int = signa
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     try:
-        until = time.monotonic() + 240
         wait_until(ready, process)
+        until = time.monotonic() + 240
         said = None
         while said is None:  # Python drops an interrupt that comes while an object is being destroyed
             process.send_signal(number)

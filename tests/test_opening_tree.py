@@ -14,6 +14,7 @@ import pytest
 pytest.importorskip("pygame", reason="the window needs pygame")
 
 import pygame
+from programs import PATIENCE
 from windows import frames_until, opened_app
 
 from engine.board import Board, Move
@@ -164,7 +165,7 @@ def opened(app: App) -> OpeningScene:
     app.go.open(Action.OPENINGS)
     scene = app.go.scene
     assert isinstance(scene, OpeningScene)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while not all(one.library.done for one in scene.collections):
         assert time.monotonic() < deadline
         time.sleep(0.01)

@@ -101,7 +101,7 @@ def test_killed_anywhere_nothing_is_lost(run: Run) -> None:
         assert state.iteration >= iteration
         assert run.games_on_disk() >= games
         iteration, games, plays = state.iteration, run.games_on_disk(), run.plays()
-        run.wait_until(lambda actors=actors: not alive(actors), 10, running=False)
+        run.wait_until(lambda actors=actors: not alive(actors), 60, running=False)
         (run.folder / "checkpoints" / f".99999{kill}.old").mkdir()  # as a kill while a candidate is removed leaves it
         run.start("--resume")
         run.wait_until(lambda starts=starts: len(events(run.folder, "start")) > starts)
@@ -127,7 +127,7 @@ def test_ctrl_c_ends_all_and_the_run_goes_on(run: Run) -> None:
     assert actors
     run.process.send_signal(signal.SIGINT)
     assert run.process.wait(60) == 130
-    run.wait_until(lambda: not alive(actors), 10, running=False)
+    run.wait_until(lambda: not alive(actors), 60, running=False)
     saved = run.state()
     assert saved.minutes > 0
     assert saved.iteration >= iteration >= 1

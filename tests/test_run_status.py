@@ -143,13 +143,16 @@ def test_warnings_are_faults_of_the_run(tmp_path: Path) -> None:
 
 def test_a_warning_that_cannot_be_logged_ends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = a_run(tmp_path)
+    tried: list[bool] = []
 
     def full(*_: object, **__: object) -> None:
+        tried.append(True)
         raise StorageError(28, "No space left on device")
 
     monkeypatch.setattr(RunFolder, "log", full)
     with faults_logged(run):
         logging.getLogger("selfplay.replay").warning("old shards are kept")
+    assert tried
 
 
 def test_metrics_are_read_anew_on_loopback_alone(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numba import njit
+from programs import PATIENCE
 from solved_tables import solve_tables
 
 from engine.bitboard import FAR_ROW, turned
@@ -470,20 +471,30 @@ def test_closing_tables_ends_the_waiting_of_another_thread(monkeypatch: pytest.M
     monkeypatch.setattr(BlockStore, "_load", slow)
     prober = threading.Thread(target=probe, daemon=True)
     prober.start()
-    assert begun.wait(30)
+    assert begun.wait(PATIENCE)
     store.close()
-    prober.join(30)
+    prober.join(PATIENCE)
     assert not prober.is_alive()
     assert all("closed" in str(error) for error in said)
 
 
-def test_a_search_that_does_not_wait_asks_for_no_more_until_the_loader_has_rested(positions: np.ndarray) -> None:
+def test_a_search_that_does_not_wait_asks_for_no_more_until_the_loader_has_rested(
+    positions: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted, load = threading.Event(), BlockStore._load
+
+    def held_back(self: BlockStore, *block: Any) -> None:
+        counted.wait(PATIENCE)
+        load(self, *block)
+
+    monkeypatch.setattr(BlockStore, "_load", held_back)
     with open_tablebase(SHIPPED, shipped=False) as tables:
         compiled = tables.compiled()
         assert (compiled.resting[0], compiled.waits[0]) == (0, 1)
         assert (tables.judge(positions, patient=False)[0] == UNKNOWN).any()
         assert (compiled.resting[0], tables._store._at_leisure) == (1, len(tables._store._loading))
         assert 0 < tables._store._at_leisure <= store._AT_LEISURE
+        counted.set()
         tables.judge(positions)  # who waits gets all, before the rests are over
         while compiled.resting[0]:
             time.sleep(0.001)
@@ -492,15 +503,23 @@ def test_a_search_that_does_not_wait_asks_for_no_more_until_the_loader_has_reste
         assert compiled.resting[0] == 0
 
 
-def test_the_loader_rests_longer_than_it_works() -> None:
+def test_the_loader_rests_longer_than_it_works(monkeypatch: pytest.MonkeyPatch) -> None:
     rests: list[float] = []
+    worked: list[float] = []
+    load = BlockStore._load
+
+    def timed(self: BlockStore, *block: Any) -> None:
+        begun = time.perf_counter()
+        load(self, *block)
+        worked.append(time.perf_counter() - begun)
+
+    monkeypatch.setattr(BlockStore, "_load", timed)
     board = np.array([Board("W:WK10,K11:BK19,K20").words()], np.uint32)
     with open_tablebase(SHIPPED, shipped=False) as tables:
         tables._store._hurry = SimpleNamespace(wait=rests.append, set=lambda: None)  # type: ignore[assignment]
-        begun = time.perf_counter()
         while (tables.judge(board, patient=False)[0] == UNKNOWN).any():
             time.sleep(0.001)
         tables._store._loader.shutdown()
-        passed = time.perf_counter() - begun
-    assert rests
-    assert 0 < sum(rests) <= store._REST * passed
+    assert len(rests) == len(worked) > 0
+    assert store._REST > 1
+    assert all(rest >= store._REST * work for rest, work in zip(rests, worked, strict=True))
