@@ -126,7 +126,7 @@ class Node:
     shared: bool = False
     waits: bool = False
     sought: bool = False
-    pledges: list[np.float32] = field(default_factory=list)
+    pledges: list[tuple[np.float32, np.float32]] = field(default_factory=list)
 
     def mark(self, proof: str, plies: int) -> None:
         self.proof, self.proof_plies = proof, min(plies, 255)
@@ -221,20 +221,23 @@ class ReferenceSearch:
         return F(worth * F(np.clip(F(ahead / lead), 0, 1)))
 
     def _pledge(self, path: list[Node]) -> None:
-        value = F(0)
+        value = draw = F(0)
         for node in path:
-            value = F(node.value_sum / F(node.visits)) if node.visits else -value
-            node.pledges.append(F(value + F(self.config.virtual_loss)))
+            if node.visits:
+                value, draw = F(node.value_sum / F(node.visits)), F(node.draw_sum / F(node.visits))
+            else:
+                value = -value
+            node.pledges.append((F(value + F(self.config.virtual_loss)), draw))
             node.visits += 1
-            node.value_sum = F(node.value_sum + node.pledges[-1])
+            node.value_sum, node.draw_sum = F(node.value_sum + node.pledges[-1][0]), F(node.draw_sum + draw)
         path[-1].waits = True
 
     def _take_back(self, path: list[Node]) -> None:
         for node in path:
             node.visits -= 1
-            pledge = node.pledges.pop(0)
+            value, draw = node.pledges.pop(0)
             if node.proof is None:
-                node.value_sum = F(node.value_sum - pledge)
+                node.value_sum, node.draw_sum = F(node.value_sum - value), F(node.draw_sum - draw)
             else:
                 node.mark(node.proof, node.proof_plies)
         path[-1].waits = False

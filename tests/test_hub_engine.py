@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import draughts
 import pytest
@@ -364,6 +364,36 @@ def test_a_failing_player_is_told_of(talks: Talks, fault: str) -> None:
     assert talk.done("go think") == {}
     text = talk.passed[-1].args["message"]
     assert text == "RuntimeError: lost my way" if fault == "raises" else text.startswith("1-32 is illegal")
+
+
+class Fragile(AlphaBetaPlayer):
+    """Fails where the test says, and when it is closed; counts how often that is tried."""
+
+    def __init__(self, fails: str, closings: list[int]) -> None:
+        super().__init__(2)
+        self.fails, self.closings = fails, closings
+
+    def begin(self, board: Board, purpose: str = "game") -> Any:
+        if self.fails == "warm-up" or purpose != "game":
+            raise RuntimeError("no memory")
+        return super().begin(board, purpose)
+
+    def close(self) -> None:
+        self.closings.append(1)
+        if self.fails == "closing":
+            raise RuntimeError("cannot close")
+
+
+@pytest.mark.parametrize("fails", ["warm-up", "closing"])
+def test_a_player_that_fails_is_closed_and_the_answer_comes(talks: Talks, fails: str) -> None:
+    closings: list[int] = []
+    talk = talks(lambda _: Fragile(fails, closings))
+    for _ in range(2):
+        assert talk.done("level depth=2", "go analyze") == {}
+        assert "no memory" in next(line.args["message"] for line in talk.passed if line.command == "error")
+    talk.send("ping")
+    talk.until("pong")
+    assert len(closings) == 2
 
 
 def test_the_end_of_input_lets_a_limited_search_finish(talks: Talks) -> None:

@@ -12,7 +12,9 @@ from search_reference import DRAW, LOSS, WIN, HashEvaluator, ReferenceSearch
 from engine import outcomes
 from engine.bitboard import exp32
 from engine.board import Board
+from engine.outcomes import UNKNOWN
 from engine.search import Ending, LockstepSearch, SearchConfig
+from engine.search.in_flight import IN_FLIGHT
 
 PROOFS = {
     None: outcomes.UNKNOWN,
@@ -215,6 +217,85 @@ def test_an_evaluator_that_fails_leaves_no_leaf_waiting() -> None:
     search.start(0, explore=False)
     search.run(evaluator)
     assert search.simulations(0) == 400
+
+
+@pytest.mark.parametrize("lanes", [1, 8])
+@pytest.mark.parametrize("end", ["set_board", "start", "play", "play_all"])
+def test_a_search_that_ends_takes_its_waiting_leaves_along(end: str, lanes: int) -> None:
+    search = LockstepSearch(SearchConfig(num_simulations=200, leaves_in_flight=lanes), 2)
+    for slot in range(2):
+        search.set_board(slot, Board())
+        search.start(slot, 100, explore=False)
+    for _ in range(5):
+        search.step(HashEvaluator())
+    for _ in range(3):  # more leaves than there is room for, if those of the first game went on waiting
+        of_both = search.select()
+        if end == "set_board":
+            search.set_board(0, Board())
+        elif end == "play":
+            search.play(0, 0)
+        elif end == "play_all":
+            search.play_all(np.array([0]), [0.0])
+        search.start(0, 200, explore=False)
+        assert search.select() <= 2 * lanes
+        assert of_both <= 2 * lanes
+    search.run(HashEvaluator())
+    assert [search.simulations(slot) for slot in range(2)] == [200, 100]
+    nodes, first, end_of_tree = search.tree(0)
+    assert not (
+        (nodes[first:end_of_tree]["proof_plies"] == IN_FLIGHT) & (nodes[first:end_of_tree]["proof"] == UNKNOWN)
+    ).any()
+
+
+class Drawish(HashEvaluator):
+    """An evaluator that takes most positions for likely draws, each as much as its policy's first logit says."""
+
+    def evaluate(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        policy, wdl = super().evaluate(positions)
+        wdl[:, 1] += 2 + policy[:, 0]
+        return policy, wdl
+
+
+def test_leaves_in_flight_leave_the_worth_of_moves_as_it_was() -> None:
+    config = SearchConfig(num_simulations=400, leaves_in_flight=16, draw_value=-0.5, noise_fraction=0, virtual_loss=0)
+    search = LockstepSearch(config, 1)
+    search.set_board(0, Board())
+    search.start(0, explore=False)
+    most = 0
+    while search.simulations(0) < 300:
+        search.step(Drawish())
+        before = search.result(0)
+        most = max(most, search.select())
+        during = search.result(0)
+        assert during.simulations > before.simulations
+        seen = before.visits > 0
+        np.testing.assert_allclose(during.values[seen], before.values[seen], atol=1e-5)
+        np.testing.assert_allclose(during.draws[seen], before.draws[seen], atol=1e-5)
+    assert most > 4
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_policy_logits_that_are_no_numbers_are_refused(bad: float) -> None:
+    class Broken(HashEvaluator):
+        def evaluate(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            policy, wdl = super().evaluate(positions)
+            policy[0, 5] = bad
+            return policy, wdl
+
+    search = LockstepSearch(SearchConfig(num_simulations=10), 1)
+    search.set_board(0, Board())
+    search.start(0)
+    with pytest.raises(ValueError, match="policy logits"):
+        search.run(Broken())
+
+
+def test_more_simulations_than_there_is_room_for_are_refused() -> None:
+    search = LockstepSearch(SearchConfig(num_simulations=10), 2)
+    for slot in range(2):
+        search.set_board(slot, Board())
+    for wanted in (11, 2**31, -1):
+        with pytest.raises(ValueError, match="sized for 10"):
+            search.start_all(np.arange(2), np.array([10, wanted]), [False, False])
 
 
 def test_searches_that_are_stopped_at_once_fill_no_arena() -> None:

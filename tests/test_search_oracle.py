@@ -270,6 +270,24 @@ def test_a_win_too_far_off_for_the_80_ply_rule_is_not_proven() -> None:
         assert ((proofs == LOSS).all()) == (late == 0)
 
 
+def test_a_won_root_that_the_80_ply_rule_makes_a_draw_still_has_a_move() -> None:
+    """There the tables say "won", and every move is proven to be a draw or worse."""
+    found = 0
+    search = LockstepSearch(SearchConfig(num_simulations=400, noise_fraction=0), 1, leaf_oracle=TableOracle(False))
+    for board in drawn_at_random(1, 300, 10, least=3):
+        with_reversible(search, board, 79)
+        search.run(UniformEvaluator())
+        result = search.result(0)
+        if search._slots["known"][0] != WIN or search._root(0)["proof"] != DRAW:
+            continue
+        found += 1
+        for temperature in (0.0, 1.0):
+            assert result.proofs[search.choose(0, temperature)] == DRAW
+        assert result.policy.sum() == pytest.approx(1)
+        assert (result.policy[result.proofs == LOSS] == 0).all()
+    assert found > 20
+
+
 def nodes_under(search: LockstepSearch, root: Any) -> list[Any]:
     """All nodes below a root, its children first."""
     children = children_of(search, root)

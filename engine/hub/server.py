@@ -131,9 +131,10 @@ class _Worker:
         try:
             done = answer(self._made(values), search, self._write)
         except Exception as error:  # the other program must get its answer, whatever the player raises
-            self._drop()
             self._write(_error(error))
             done = "done"
+            with contextlib.suppress(Exception):  # one that has failed may fail to close, too
+                self._drop()
         search.over = True  # before the line is written: the next order may follow at once
         self._write(done)
 
@@ -146,11 +147,15 @@ class _Worker:
             return self._player
         self._drop()
         player = self._make_player(values)
-        if isinstance(player, WatchablePlayer):
-            thinking = player.begin(Board(), "game")
-            thinking.advance(_WARM_UP)
-            thinking.thought()
-            thinking.choose()
+        try:
+            if isinstance(player, WatchablePlayer):
+                thinking = player.begin(Board(), "game")
+                thinking.advance(_WARM_UP)
+                thinking.thought()
+                thinking.choose()
+        except BaseException:
+            close_player(player)
+            raise
         self._player, self._values = player, values
         return player
 

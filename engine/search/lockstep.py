@@ -145,12 +145,13 @@ class LockstepSearch:
 
     def set_board(self, slot: int, board: Board) -> Ending:
         """Makes the board's position, with the history needed for repetitions, the slot's root; returns its state."""
+        self._end(slot)
         state, root = self._slots[slot], self._nodes[self._slots[slot]["root"]]
         *before, _ = history = board.history()[-MAX_HISTORY - 1 :]
         for target, (own, opp, kings) in zip([*self._state.histories[slot, : len(before)], root], history, strict=True):
             target["own"], target["opp"] = turned(np.uint32(opp)), turned(np.uint32(own))
             target["kings"] = turned(np.uint32(kings))
-        state["num_history"], state["active"], state["waiting"] = len(before), 0, 0
+        state["num_history"] = len(before)
         root["reversible"] = min(board.reversible_plies, MAX_PLIES)
         root_kernels.clear_root(self._state, slot)
         root_kernels.judge_root(self._state, slot)
@@ -201,6 +202,9 @@ class LockstepSearch:
         self, slots: np.ndarray, simulations: np.ndarray, explore: Sequence[bool], pondering: bool = False
     ) -> None:
         """``start`` for ``slots`` (int64 [n]), each with its own ``simulations`` (int64 [n]) and ``explore``."""
+        self._end(slots)
+        for most in simulations.tolist():
+            self._checked(most)
         config, noises = self.config, np.zeros(len(slots), np.float32)
         counts = self._slots["num_legal"][slots].tolist()
         if 0 in counts:
@@ -265,8 +269,15 @@ class LockstepSearch:
     def _drop_leaves(self, n: int) -> None:
         """Drops the first ``n`` waiting leaves, which are all that wait: else they would count as visited for ever, and
         more leaves than there is room for would wait at the next step."""
-        drop_leaves(self._state, n)
-        self._num_waiting = 0
+        self._num_waiting = int(drop_leaves(self._state, n, np.ones(self.slots, np.bool_)))
+
+    def _end(self, slots: int | np.ndarray) -> None:
+        """Ends the searches of ``slots``: their leaves wait no more."""
+        if self._num_waiting and self._slots["waiting"][slots].any():
+            ended = np.zeros(self.slots, np.bool_)
+            ended[slots] = True
+            self._num_waiting = int(drop_leaves(self._state, self._num_waiting, ended))
+        self._slots["active"][slots] = 0
 
     def _select(self, waiting: int) -> int:
         return int(select_leaves(self._state, self._settings, 0, self.slots, waiting))
@@ -295,7 +306,8 @@ class LockstepSearch:
             wdl_logits: float32 [n, 3].
 
         Raises:
-            ValueError: an array has another shape, or a win/draw/loss logit is not finite.
+            ValueError: an array has another shape, a win/draw/loss logit is not finite, or a policy logit is no number
+                or infinite (minus infinity is allowed: a move that is never to be searched).
         """
         shape = (n, NUM_POLICY) if policy_logits is None else policy_logits.shape
         if shape != (n, NUM_POLICY) or wdl_logits.shape != (n, 3):
@@ -304,6 +316,8 @@ class LockstepSearch:
         if not np.isfinite(wdl_logits).all():
             raise ValueError("the evaluator answered with win/draw/loss logits that are not finite numbers")
         if policy_logits is not None:
+            if not (policy_logits < np.inf).all():
+                raise ValueError("the evaluator answered with policy logits that are infinite or no numbers")
             self._state.policy[:n] = policy_logits
         self._state.wdl[:n] = wdl_logits
         backup_leaves(self._state, self._settings, n, policy_logits is not None)
@@ -407,12 +421,11 @@ class LockstepSearch:
         """
         if not 0 <= move < self.num_legal(slot):
             raise ValueError(f"move {move} of {self.num_legal(slot)} legal moves (counted from 0)")
-        state = self._slots[slot]
-        state["active"], state["waiting"] = 0, 0
+        self._end(slot)
         plies = root_kernels.play_root(
             self._state, slot, move, self.config.reuse_tree, through_forced, self._scratch, self._moved
         )
-        return int(plies), Ending(int(state["ending"]))
+        return int(plies), Ending(int(self._slots[slot]["ending"]))
 
     def play_all(self, slots: np.ndarray, temperatures: Sequence[float]) -> np.ndarray:
         """``choose`` and ``play`` (through forced moves) in ``slots`` (int64 [n]), each with its own temperature.
@@ -422,8 +435,7 @@ class LockstepSearch:
         """
         uniforms = [self._generators[slot].random() for slot in slots.tolist()]
         draws = np.column_stack([temperatures, uniforms])
-        for name in ("active", "waiting"):
-            self._slots[name][slots] = 0
+        self._end(slots)
         return root_kernels.play_chosen(self._state, slots, draws, self.config.reuse_tree, self._scratch, self._moved)
 
     def principal_variation(self, slot: int) -> list[int]:

@@ -214,9 +214,10 @@ def _clipped(value, draw):
 
 
 @njit(cache=True)
-def _is_refuted(slot, child):
-    """Whether a root move is proven to be worse than another one."""
-    return child.proof == LOSS or (slot.known == WIN and child.proof == DRAW)
+def _is_refuted(slot, root, child):
+    """Whether a root move is proven to be worse than another one: where the 80-ply rule makes a draw of a root that the
+    tables call won, a proven draw is not."""
+    return child.proof == LOSS or (slot.known == WIN and child.proof == DRAW and root.proof == UNKNOWN)
 
 
 @njit(cache=True)
@@ -237,7 +238,7 @@ def improved_policy(nodes, slot, target):
     total, prior = 0.0, 0.0
     for i in range(count):
         child = nodes[root.first_child + i]
-        if (wins > 0 and child.proof != WIN) or (_is_refuted(slot, child) and losses < count):
+        if (wins > 0 and child.proof != WIN) or (_is_refuted(slot, root, child) and losses < count):
             target[i] = -1.0
         else:
             total += target[i]
@@ -257,11 +258,11 @@ def _weigh_moves(nodes, slot, scores):
     most = 0
     for i in range(np.int64(root.num_children)):
         child = nodes[root.first_child + i]
-        most = max(most, np.int64(0 if _is_refuted(slot, child) else child.visits))
+        most = max(most, np.int64(0 if _is_refuted(slot, root, child) else child.visits))
     for i in range(np.int64(root.num_children)):
         child = nodes[root.first_child + i]
         scores[i] = np.float32(child.visits) if most > 0 else child.prior
-        if _is_refuted(slot, child):
+        if _is_refuted(slot, root, child):
             scores[i] = np.float32(0.0)
 
 
@@ -289,7 +290,7 @@ def choose_root(state, g, temperature, uniform):
     """Index of the move to play; 0 before the first visit.
 
     Plays the shortest proven win, or the longest loss if all moves lose. Otherwise it draws a move that is not refuted
-    (a proven loss, or a proven draw where the tables call the root won), with probabilities proportional to visits
+    (a proven loss, or a proven draw where the root can be won), with probabilities proportional to visits
     (priors if nothing is visited) ** (1 / temperature).
 
     Args:
@@ -307,7 +308,7 @@ def choose_root(state, g, temperature, uniform):
     for i in range(count):
         child = nodes[root.first_child + i]
         tie = best >= 0 and scores[i] == scores[best] and node_value(child) > node_value(nodes[root.first_child + best])
-        if not _is_refuted(slot, child) and (best < 0 or scores[i] > scores[best] or tie):
+        if not _is_refuted(slot, root, child) and (best < 0 or scores[i] > scores[best] or tie):
             best = i
     if temperature <= 0:
         return best

@@ -53,7 +53,7 @@ class SearchState(NamedTuple):
         table: int32 [G * entries], nodes by position, see ``graph``; empty where positions are not shared.
         paths: int32 [L, MAX_DEPTH], nodes from the root to the leaf.
         depths: int32 [L], index of the leaf in its path.
-        pledges: float32 [L, MAX_DEPTH], see ``in_flight``.
+        pledges: float32 [L, MAX_DEPTH, 2], value and draw, see ``in_flight``.
         codes: uint64 [L, MAX_MOVES], move codes of the leaf's children.
         outcomes: uint8 [L], the tables' outcome of the leaf for its side to move, see ``leaf_oracle``.
         plies: int16 [L], the tables' distance to the end of the game; -1 if unknown.
@@ -126,7 +126,7 @@ def new_state(config: SearchConfig, games: int, nodes: int) -> SearchState:
         table=np.zeros(games * table_size(nodes) if config.transpositions else 0, np.int32),
         paths=np.zeros((lanes, MAX_DEPTH), np.int32),
         depths=np.zeros(lanes, np.int32),
-        pledges=np.zeros((lanes, MAX_DEPTH), np.float32),
+        pledges=np.zeros((lanes, MAX_DEPTH, 2), np.float32),
         codes=np.zeros((lanes, MAX_MOVES), np.uint64),
         outcomes=np.full(lanes, UNKNOWN, np.uint8),
         plies=np.zeros(lanes, np.int16),
