@@ -223,7 +223,8 @@ def main() -> None:
         if usage is None and (not isinstance(error, EXPECTED) or os.environ.get("CROWNHEAD_DEBUG")):
             raise
         advice = "write it before the command" if getattr(error, "option_name", "") == "--import" else "see --help"
-        message = f"{usage()} ({advice})" if usage else str(error)
+        # Without one of its commands a group shows its help, and the error says nothing.
+        message = f"{usage() or 'name one of its commands'} ({advice})" if usage else str(error)
         print(f"crownhead: {_one_line(message)}", file=sys.stderr)
         sys.exit(EXIT_BAD_INPUT)
 

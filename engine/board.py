@@ -51,7 +51,7 @@ class Board:
 
     @classmethod
     def empty(cls) -> "Board":
-        """A board without pieces, Black to move."""
+        """A board without pieces, with the side to move that begins games."""
         return cls(EMPTY_FEN)
 
     def set_fen(self, fen: str) -> None:
@@ -72,7 +72,7 @@ class Board:
         self.set_fen(START_FEN)
 
     def clear(self) -> None:
-        """Takes all pieces away and forgets the moves made; Black is to move."""
+        """Takes all pieces away and forgets the moves made; the side that begins games is to move."""
         self.set_fen(EMPTY_FEN)
 
     def copy(self, *, stack: bool = True) -> "Board":

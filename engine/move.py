@@ -103,7 +103,7 @@ def moves_named(text: str, paths: list[Move]) -> list[Move]:
 
 def _names(squares: tuple[int, ...], path: tuple[int, ...]) -> bool:
     """Whether the squares name this path: start and end, and whatever lies between in order."""
-    if squares[0] != path[0] or squares[-1] != path[-1] or len(squares) < 2:
+    if squares[0] != path[0] or squares[-1] != path[-1]:
         return False
     rest = iter(played.between(path))
     return all(square in rest for square in squares[1:-1])

@@ -118,7 +118,8 @@ class PdnGame:
 
     @property
     def result(self) -> str:
-        """One of ``RESULTS``, Black first: ``1-0`` means Black won, ``0-0`` both lost, ``*`` unfinished or unknown."""
+        """One of ``RESULTS``, of the side that begins games first, so that ``1-0`` means Black won in English draughts;
+        ``0-0``: both lost, ``*``: unfinished or unknown."""
         result = self.headers.get("Result", "*")
         return result if result in RESULTS else "*"
 

@@ -31,9 +31,9 @@ def spec_of(
         case RandomSpec():
             return OpponentSpec(kind="random")
         case RolloutSpec(rollouts):
-            return OpponentSpec(kind="rollout", rollouts=rollouts).changed(**timing)
+            return OpponentSpec(kind="rollout").changed(rollouts=rollouts, **timing)
         case AlphaBetaSpec(depth):
-            return OpponentSpec(kind="alphabeta", depth=depth).changed(**timing)
+            return OpponentSpec(kind="alphabeta").changed(depth=depth, **timing)
         case HubSpec(command):
             return OpponentSpec(kind="external", command=command).changed(**timing)
         case NetworkSpec(level=Level(name=name)):

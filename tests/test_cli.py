@@ -106,7 +106,16 @@ def test_analyse(checkpoint: Path) -> None:
         (["perft", "six"], "depth"),
         (["perft", "3", "--fen", "B:W40:B1"], "40"),
         (["perft", "3", "--fen", "nonsense"], "nonsense"),
-        (["perft", "3", "--fen", ""], "colons"),
+        (["perft", "3", "--fen", ""], "it is empty"),
+        (["perft", "3", "--fen", ":"], "colons"),
+        (["train", "--init", " "], "it is empty"),
+        (["train", "--teacher", ""], "it is empty"),
+        (["train", "--backend", ""], "it is empty"),
+        (["train", "--address", ""], "it is empty"),
+        (["match", "random", "random", "--address", ""], "it is empty"),
+        (["tablebase", "build", "--address", ""], "it is empty"),
+        (["play", "--opponent", ""], "it is empty"),
+        (["play", "--text", "--side", ""], "it is empty"),
         (["train", "--set", "loop.reuse=1e400"], "reuse"),
         (["train", "--minutes", "nan"], "--minutes"),
         (["oracle", "train", "--out", "new", "--minutes", "inf"], "inf is not finite"),
@@ -123,6 +132,9 @@ def test_analyse(checkpoint: Path) -> None:
         (["analyse", FREE, "--net", "missing"], "missing"),
         (["analyse", FREE, "--net", "level:club"], "no search tree"),
         (["bench", "--board", "alphabeta:champion"], "no search tree"),
+        (["bench", "--backend", "torhc"], "torhc"),
+        (["rules", "--dir", "tables"], "--dir is for --learn"),
+        (["match", "alphabeta:champion@0", "random"], "at least 1 is needed"),
         (["ladder", "level:club", "--doublings", "3"], "simulations of its own"),
         (["ladder", "champion", "--simulations", "200", "--doublings", "12"], "819200, not in 0 to 200000"),
         (["play", "--text", "--menu"], "leave --menu"),
@@ -149,6 +161,13 @@ def test_bad_input_is_one_line_and_exit_code_2(arguments: list[str], words: str)
     assert len(lines) == 1, done.stderr
     assert words in lines[0]
     assert len(lines[0]) <= 320
+
+
+@pytest.mark.parametrize("group", ["tablebase", "oracle", "puzzles"])
+def test_a_group_without_a_command_says_what_is_missing(group: str) -> None:
+    done = crownhead_here(group)
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == ["crownhead: name one of its commands (see --help)"]
 
 
 def test_too_little_memory_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

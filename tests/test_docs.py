@@ -27,6 +27,7 @@ PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md")] + sorted(
 )
 _FENCE = re.compile(r"(?P<mark><!-- not run: [^>\n]+ -->\n)?```(?P<language>\w*)\n(?P<text>.*?)^```$", re.M | re.S)
 _COMMAND = re.compile(r"^(?:    |\$ )(?:\w+=\S+ )?(?:python3 bootstrap\.py )?(crownhead(?: .*)?)$", re.M)
+_ON_A_CLUSTER = re.compile(r"^    (?:srun|kubectl|ray exec) .*?[ '](?:\w+=\S+ )?(crownhead [a-z]+ [^'\n]*)'?$", re.M)
 _IN_TEXT = re.compile(r"(?<!`)`(crownhead [^`]+)`", re.S)
 
 
@@ -54,9 +55,9 @@ def blocks_of(page: str) -> list[Block]:
 
 def commands_in(text: str) -> Iterator[list[str]]:
     """Arguments of every ``crownhead`` command in a console block or an indented one, lines ending in \\ joined."""
-    for match in _COMMAND.finditer(re.sub(r"\\\n\s*", "", text)):
-        arguments = shlex.split(match[1], comments=True)[1:]
-        yield arguments
+    text = re.sub(r"\\\n\s*", "", text)
+    for match in (*_COMMAND.finditer(text), *_ON_A_CLUSTER.finditer(text)):
+        yield shlex.split(match[1], comments=True)[1:]
 
 
 def read(arguments: Sequence[str]) -> None:
@@ -95,6 +96,7 @@ def test_a_wrong_command_is_refused() -> None:
         ["match", "a", "b", "--games", "2"],
         ["train"],
     ]
+    assert len(list(commands_in((ROOT / "docs" / "cluster.md").read_text("utf-8")))) >= 4
     for wrong in (["no-command"], ["train", "--no-option"], ["match", "one-player"], ["perft", "many"]):
         with pytest.raises(Exception, match=r"crownhead has no command|[Nn]o such option|[Mm]issing|valid"):
             read(wrong)

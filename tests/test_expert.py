@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from programs import ROOT, crownhead_program
+from programs import PATIENCE, ROOT, crownhead_program
 
 from engine.board import Board
 from engine.fen import Color
@@ -309,7 +309,7 @@ def test_ctrl_c_saves_what_was_learnt(collection: Path, tmp_path: Path) -> None:
     out = tmp_path / "net"
     save_checkpoint(out, make_network(NETWORKS["tiny"]))
     digest = load_checkpoint(out).info.digest
-    for patience in (6, 12, 24, 48):  # until the training has begun: that depends on what else the machine does
+    for patience in (6, 12, 24, 48, 96):  # until the training has begun: that depends on what else the machine does
         process = subprocess.Popen(
             crownhead_program("pretrain", collection, "--out", out, "--net", "tiny"),
             cwd=ROOT,
@@ -319,7 +319,7 @@ def test_ctrl_c_saves_what_was_learnt(collection: Path, tmp_path: Path) -> None:
         )
         time.sleep(patience)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=PATIENCE)
         if load_checkpoint(out).info.digest != digest:
             break
     assert process.returncode == 130

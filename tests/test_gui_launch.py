@@ -54,6 +54,12 @@ def test_what_begins_like_a_player_and_is_none(text: str) -> None:
         spec_of(text)
 
 
+def test_an_amount_beyond_the_board_s_range_is_one_line() -> None:
+    with pytest.raises(OpponentError, match="rollouts") as refused:
+        spec_of("rollout:500000")
+    assert "\n" not in str(refused.value)
+
+
 def test_sides_and_positions() -> None:
     spec = spec_of("random")
     sides = {"black": {Color.BLACK}, "white": {Color.WHITE}, "both": set(Color), "none": set()}

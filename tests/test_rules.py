@@ -1,6 +1,7 @@
 """Features, rules and the player that uses only rules: against slow references and against the tables."""
 
 import json
+import math
 import random
 from pathlib import Path
 
@@ -344,6 +345,12 @@ def test_rules_are_stored_in_words(tmp_path: Path) -> None:
     path.write_text(json.dumps(stored))
     with pytest.raises(RulesError, match="'days' is an unknown quantity"):
         load_rules(path)
+    del stored["plies"]["others"]["days"]
+    for number, said in ((math.nan, "not finite"), (10**400, "too large")):
+        stored["plies"]["others"]["constant"] = number
+        path.write_text(json.dumps(stored))
+        with pytest.raises(RulesError, match=said):
+            load_rules(path)
     del stored["plies"]["others"]
     path.write_text(json.dumps(stored))
     with pytest.raises(RulesError, match="its plies lack 'others'"):

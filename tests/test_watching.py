@@ -168,6 +168,7 @@ def test_in_a_game_a_player_goes_beyond_its_limit_in_its_own_way(monkeypatch: py
     rollouts = RolloutPlayer(10).begin(board, "game")
     assert rollouts.advance(0.0)
     assert rollouts.count > 10
+    assert RolloutPlayer(300_000).begin(board, "game").simulations == 300_000
     deep, analysis = AlphaBetaPlayer(1).begin(board, "game"), AlphaBetaPlayer(1).begin(board, "analysis")
     while deep.depth < 4:
         assert deep.advance(0.0)

@@ -50,7 +50,7 @@ def runs() -> np.ndarray:
     """Whether a lone man reaches the king row against a lone king, whatever the king does: bool [2, 32, 32].
 
     Indices: side to move (0 the man, 1 the king), the king's bit, the man's bit. The board is seen by the man, which
-    moves towards row 7. False if the king could capture the man as soon as it is crowned.
+    moves towards row 7, where no king can capture it.
     """
     crowned = np.zeros((2, NUM_SQUARES, NUM_SQUARES), bool)
     steps = {bit: _neighbours(bit) for bit in _BITS}
@@ -65,7 +65,7 @@ def runs() -> np.ndarray:
         if king in ahead and takes(man, king):
             return True
         free = [bit for bit in ahead if bit != king]
-        return any(not takes(king, bit) if ROW[bit] == LAST_ROW else crowned[1, king, bit] for bit in free)
+        return any(ROW[bit] == LAST_ROW or crowned[1, king, bit] for bit in free)
 
     def king_fails(king: int, man: int) -> bool:
         return not takes(king, man) and all(crowned[0, bit, man] for bit in steps[king] if bit != man)

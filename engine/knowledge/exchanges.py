@@ -93,8 +93,8 @@ def wins_now(own, opp, kings, buffers):
 
 @njit(inline="always")
 def _wins_later(own, opp, kings, buffers, depth, wins):
-    """Whether the side to move has a move that wins a piece by captures at once, or after which ``wins`` holds for it
-    whatever the opponent replies.
+    """Whether the side to move has a move that wins a piece by captures at once, or one that forces no capture and
+    after which ``wins`` holds for it whatever the opponent replies. So nothing is looked for behind an exchange.
 
     Args:
         depth: row of ``buffers.ahead`` for the moves; the replies take the next row.

@@ -5,6 +5,7 @@ and the points (weights) of the quantities that estimate the plies to the end of
 """
 
 import json
+import math
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -175,7 +176,10 @@ def _points(shown: dict[str, float]) -> tuple[float, ...]:
     unknown = shown.keys() - {_CONSTANT, *QUANTITIES}
     if unknown:
         raise RulesError(f"{min(unknown)!r} is an unknown quantity")
-    return tuple(float(shown.get(name, 0.0)) for name in (_CONSTANT, *QUANTITIES))
+    points = tuple(float(shown.get(name, 0.0)) for name in (_CONSTANT, *QUANTITIES))
+    if not all(map(math.isfinite, points)):
+        raise RulesError("its plies hold a number that is not finite")
+    return points
 
 
 def save_rules(path: Path, rules: RuleList) -> None:
@@ -206,7 +210,7 @@ def load_rules(path: Path | None = None) -> RuleList:
         raise StorageError(error.errno, f"cannot read {path}: {error.strerror}") from error
     try:
         return _parse(unsealed(data))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise RulesError(f"{path}: not a file of rules ({error!s})") from error
 
 

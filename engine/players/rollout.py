@@ -321,6 +321,6 @@ class RolloutPlayer(OneByOne):
     def begin(self, board: Board, purpose: Purpose = "move") -> RolloutSearch:
         search = self._search
         if purpose != "move":
-            search = self._endless = self._endless or RolloutSearch(ENDLESS, self._random)
+            search = self._endless = self._endless or RolloutSearch(max(ENDLESS, self.simulations), self._random)
         search.set_board(board)
         return search

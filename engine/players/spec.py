@@ -224,6 +224,8 @@ def _parse_alphabeta(text: str) -> NetworkSpec:
     spec = replace(_parse_network(text), alphabeta=True)
     if spec != NetworkSpec(spec.folder, spec.oracle, spec.simulations, alphabeta=True):
         raise PlayerSpecError(f"{_ALPHABETA}{text}: after @ only off and a number of nodes are allowed")
+    if spec.simulations == 0:
+        raise PlayerSpecError(f"{_ALPHABETA}{text}: the number of nodes is 0, at least 1 is needed")
     return spec
 
 

@@ -78,7 +78,7 @@ class OnDisk(Dense):
         self._held = _hold(self._file)
         try:
             self._record = self._taken_over(pieces, folder, _names(only))
-        except ValueError:
+        except BaseException:
             self.close()
             raise
         super().__init__(pieces, self._file)

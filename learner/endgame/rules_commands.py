@@ -70,6 +70,8 @@ def rules_command(
         MissingTableError: there are no tables of distances.
         StorageError: a file cannot be written.
     """
+    if learn is None and folder is not None:
+        raise RulesError("--dir is for --learn: rules that are there already are measured on the package's tables")
     if learn is not None and learn.is_dir():
         raise RulesError(f"{learn}: it is a folder: name a file for the rules")
     for place in (out, None if learn is None else learn.absolute().parent):

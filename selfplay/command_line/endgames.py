@@ -6,7 +6,20 @@ from typing import Annotated, Any
 
 import typer
 
-from .options import MAX_SEED, MOST_PIECES, Games, Json, Net, Pieces, Positions, Seed, Tables, Trees, request_command
+from .options import (
+    MAX_SEED,
+    MOST_PIECES,
+    Games,
+    Json,
+    Net,
+    Pieces,
+    Positions,
+    Seed,
+    Tables,
+    Trees,
+    not_empty,
+    request_command,
+)
 
 tablebase = typer.Typer(help="Exact endgame tables: build, check and describe them.", no_args_is_help=True)
 oracle = typer.Typer(
@@ -26,7 +39,8 @@ def tablebase_build(
         typer.Option(metavar="NAMES", help="Build only these slices, like 4400,4301, and those that they need."),
     ] = None,
     address: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Spread slices over the nodes of this Ray cluster.")
+        str | None,
+        typer.Option(metavar="HOST:PORT", callback=not_empty, help="Spread slices over the nodes of this Ray cluster."),
     ] = None,
     quiet: Json = False,
 ) -> Any:
@@ -136,7 +150,7 @@ def classics(
 ) -> Any:
     """Prove the standard endings of textbooks by tables: who wins, in how many plies, and with which moves.
 
-    The tables that come with the package cover endings of up to 5 pieces; two endings have 6 and 7.
+    The tables that come with the package cover endings of up to 5 pieces; one ending has 6 and two have 7.
     """
     from engine.knowledge.classics import classics_command
 
@@ -150,7 +164,9 @@ def rules(
     learn: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Learn new rules (15 minutes) and write them to this file.")
     ] = None,
-    most: Annotated[int, typer.Option("--rules", min=2, max=200, help="Largest number of rules to learn.")] = 60,
+    most: Annotated[
+        int, typer.Option("--rules", min=2, max=200, help="Largest number of rules to learn, with --learn.")
+    ] = 60,
     seed: Seed = 1,
     folder: Tables = None,
     quiet: Json = False,

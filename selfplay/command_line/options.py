@@ -14,8 +14,25 @@ def _note_json(context: typer.Context, wanted: bool) -> bool:
     return wanted
 
 
-Json = Annotated[bool, typer.Option("--json", callback=_note_json, help="Print the results as JSON, in the last line.")]
-Fen = Annotated[str | None, typer.Option(help="Position, like B:W21,22,K23:B1-4,K30; the start position if left out.")]
+def not_empty(text: str | None) -> str | None:
+    """Refuses an empty value, as a shell's variable gives it that is not set; for ``typer.Option(callback=...)``."""
+    if text is not None and not text.strip():
+        raise typer.BadParameter("it is empty: give a value, or leave the option out")
+    return text
+
+
+Json = Annotated[
+    bool,
+    typer.Option(
+        "--json",
+        callback=_note_json,
+        help="Print the results as JSON, in the last line; probe: a line for each position.",
+    ),
+]
+Fen = Annotated[
+    str | None,
+    typer.Option(callback=not_empty, help="Position, like B:W21,22,K23:B1-4,K30; the start position if left out."),
+]
 Tables = Annotated[
     Path | None,
     typer.Option("--dir", help="Folder of the tables; if left out, that in the user's cache, then the package's."),

@@ -8,7 +8,7 @@ import typer
 
 from engine.game import ENGLISH, GAME, GAMES, check_game
 
-from ..command_line.options import Backend, Games
+from ..command_line.options import Backend, Games, not_empty
 from .options import Address, DistanceTables, Jobs, Net, RequestError
 
 if TYPE_CHECKING:
@@ -33,25 +33,37 @@ class TrainRequest:
     ] = None
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in this folder.")] = False
     pool: Annotated[str | None, typer.Option(help="Kind of actors: local (processes), threads, or ray.")] = None
-    address: Annotated[str | None, typer.Option(help="Ray cluster to join; implies --pool ray.")] = None
+    address: Annotated[
+        str | None, typer.Option(callback=not_empty, help="Ray cluster to join; implies --pool ray.")
+    ] = None
     minutes: Annotated[
         float | None,
         typer.Option(min=0.01, help="Minutes of training, from the first games on; with --resume, additional minutes."),
     ] = None
     backend: Annotated[
-        str | None, typer.Option(help="Inference backend, like numba-int16; short for --set selfplay.backend=...")
+        str | None,
+        typer.Option(
+            callback=not_empty, help="Inference backend, like numba-int16; short for --set selfplay.backend=..."
+        ),
     ] = None
     init: Annotated[
-        str | None, typer.Option(metavar="NET", help="Begin with this network's weights in place of random ones.")
+        str | None,
+        typer.Option(
+            metavar="NET", callback=not_empty, help="Begin with this network's weights in place of random ones."
+        ),
     ] = None
     teacher: Annotated[
         str | None,
-        typer.Option(metavar="NET", help="Learn from this network's answers as well; see --set teacher.*"),
+        typer.Option(
+            metavar="NET", callback=not_empty, help="Learn from this network's answers as well; see --set teacher.*"
+        ),
     ] = None
     mirror: Annotated[
         str | None,
         typer.Option(
-            metavar="URL", help="Keep a copy of the run at this URL (s3://...); --resume without a run continues it."
+            metavar="URL",
+            callback=not_empty,
+            help="Keep a copy of the run at this URL (s3://...); --resume without a run continues it.",
         ),
     ] = None
     settings: Annotated[
@@ -59,8 +71,6 @@ class TrainRequest:
     ] = None
 
     def __post_init__(self) -> None:
-        if self.mirror is not None and not self.mirror.strip():
-            raise RequestError("--mirror is empty: name a location, like s3://BUCKET/RUN")
         if self.pool not in (None, *POOLS):
             raise RequestError(f"--pool {self.pool!r}: choose one of {', '.join(POOLS)}")
         if self.address and self.pool not in (None, "ray"):
@@ -164,6 +174,11 @@ class BenchRequest:
         str | None, typer.Option(metavar="NET", help="Measure only how fast this network searches one position.")
     ] = None
     backend: Backend = "auto"
+
+    def __post_init__(self) -> None:
+        from engine.players.spec import BackendName, one_of
+
+        one_of(self.backend, BackendName, "backend")
 
     def execute(self, quiet: bool) -> "BenchFigures | BoardFigures":
         if self.board is not None:
