@@ -168,7 +168,7 @@ def _alphabeta_player(spec: NetworkSpec, network: Network, conditions: Condition
         raise BackendError(f"{spec.text}: alpha-beta is for wide networks, and this one is {network.config.family}")
     oracle = shared_tablebase() if spec.oracle == "tablebase" else None
     nodes = None if conditions.is_timed else conditions.limit_of(spec.simulations, DEFAULT_NODES)
-    search = WideNodeSearch(network, oracle)
+    search = WideNodeSearch(network, oracle, patient=not conditions.is_timed)
     return AlphaBetaPlayer(MAX_DEPTH, conditions.seconds, conditions.seed, search=search, nodes=nodes, name=spec.text)
 
 

@@ -3,6 +3,7 @@
 import multiprocessing.connection
 import signal
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import Connection
@@ -35,14 +36,12 @@ class ProcessPool(Pool):
         return ProcessPoolExecutor(1, player_context(), _begin, (self._config, actor.number, seed, self._stopped))
 
     def _ask(self, handle: ProcessPoolExecutor, weights: Weights) -> Future[Played | None]:
-        with no_interrupt():  # the first request starts the process
-            return handle.submit(_play, weights)
+        return _submitted(handle, _play, weights)
 
     def _ask_match(
         self, handle: ProcessPoolExecutor, part: MatchPart, *networks: Weights
     ) -> Future[MatchPlayed | None]:
-        with no_interrupt():
-            return handle.submit(_play_match, part, *networks)
+        return _submitted(handle, _play_match, part, *networks)
 
     def _release(self, handle: ProcessPoolExecutor) -> None:
         # Before Python 3.11.5 (gh-94777) a request that the dead process had not read kept the interpreter from ending.
@@ -59,6 +58,15 @@ class ProcessPool(Pool):
             for actor in running:
                 actor.handle.shutdown(wait=True, cancel_futures=True)
         return finished(running)
+
+
+def _submitted(handle: ProcessPoolExecutor, call: Callable[..., Any], *arguments: Any) -> Future[Any]:
+    """Submits a call, of which the first starts the process; raises ``BrokenProcessPool`` if that cannot be."""
+    try:
+        with no_interrupt():
+            return handle.submit(call, *arguments)
+    except (EOFError, ConnectionError) as error:  # the server that starts the processes is just being killed
+        raise BrokenProcessPool(f"its process could not be started ({type(error).__name__})") from error
 
 
 def _begin(config: RunConfig, number: int, seed: int, stopped: Connection) -> None:

@@ -12,6 +12,7 @@ from process_table import descendants, local_players, named
 from programs import PATIENCE, ROOT, crownhead_here, crownhead_program, wait_until
 from training_runs import FAST, STEPS_PER_ITERATION, assert_refused, crownhead, events, trained
 
+from selfplay.process_pool import ProcessPool
 from selfplay.run_folder import RunFolder, RunState
 from selfplay.shards import read_shard_info
 
@@ -85,6 +86,18 @@ def test_without_the_server_actors_are_replaced(run: Run) -> None:
     run.wait_until(lambda: not alive(victims) and len(local_players(run.process.pid)) == 2)
     before = run.plays()
     run.wait_until(lambda: run.plays() >= before + 4)
+
+
+@pytest.mark.parametrize("error", [EOFError("unexpected EOF"), ConnectionRefusedError(111, "refused")])
+def test_an_actor_that_cannot_be_started_has_died(error: Exception) -> None:
+    """As where the server that starts processes is killed at that moment."""
+
+    class Unstartable:
+        def submit(self, *_: object) -> None:
+            raise error
+
+    with pytest.raises(ProcessPool.dead, match="could not be started"):
+        ProcessPool._ask(None, Unstartable(), None)  # type: ignore[arg-type]
 
 
 def test_killed_anywhere_nothing_is_lost(run: Run) -> None:

@@ -182,7 +182,7 @@ class Deepening:
         """See ``Thinking.advance``; the first iteration is always finished."""
         deadline = time.perf_counter() + seconds
         while not self._finished:
-            if self._search_nodes(self._state, _SLICE):
+            if self._search_nodes(self._state, self._slice()):
                 self.depth += 1
                 self._take()
                 self._finished = self.depth >= self._most or abs(self.score) >= LEAST_WIN
@@ -193,6 +193,11 @@ class Deepening:
                 self._take_unfinished()
                 break
         return not self._finished
+
+    def _slice(self) -> int:
+        """Nodes until the next look at the clock and at the limit of nodes."""
+        left = _SLICE if self._nodes is None else self._nodes - self.count
+        return min(left, _SLICE) if left > 0 else _SLICE  # the first iteration may need more than the limit
 
     def _spent(self) -> bool:
         """Whether the limit of nodes is reached; if so, marks the search as finished."""

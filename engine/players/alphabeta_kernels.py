@@ -206,7 +206,8 @@ def _answered_by_table(state, frame, ply, reversible_plies):
     entry = state.table[np.int64(frame.key & np.uint64(state.table.shape[0] - 1)), place]
     frame.table_move = entry.move
     deep = entry.depth == frame.depth or (state.search[0].prunes and entry.depth > frame.depth)
-    if ply == 0 or not deep or reversible_plies + frame.depth + _NEAR_DRAW > REVERSIBLE_PLIES_TO_DRAW:
+    searched = np.int64(entry.depth)  # by an entry that is deeper than the frame, further
+    if ply == 0 or not deep or reversible_plies + searched + _NEAR_DRAW > REVERSIBLE_PLIES_TO_DRAW:
         return False
     score = np.int32(entry.score)
     if score > LEAST_WIN:

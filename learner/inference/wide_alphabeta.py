@@ -59,11 +59,15 @@ class _Network(NamedTuple):
 class WideNodeSearch:
     """Searches with the values of a wide network; an ``engine.players.alphabeta.NodeSearch``.
 
+    What the tables say of a leaf counts only if their blocks are in memory; those that are missing are loaded for the
+    leaves to come. So the first search of an endgame may visit other nodes than later ones.
+
     Args:
         oracle: of endgames, if there is any; it must have compiled tables.
+        patient: whether the search waits for the blocks; a search by time does not.
     """
 
-    def __init__(self, network: WideNetwork, oracle: LeafOracle | None = None) -> None:
+    def __init__(self, network: WideNetwork, oracle: LeafOracle | None = None, patient: bool = True) -> None:
         tables = no_tables() if oracle is None else oracle.compiled()
         assert tables is not None
         weights = pack_wide(network)
@@ -79,13 +83,13 @@ class WideNodeSearch:
             missed=np.zeros((_MOST_MISSED, 4), np.uint32),
             num_missed=np.zeros(1, np.int64),
         )
-        self._oracle = oracle
+        self._oracle, self._patient = oracle, patient
 
     def __call__(self, state: SearchState, budget: int) -> bool:
         finished = bool(_search_nodes(state, budget, self._network))
         missed, self._network.num_missed[0] = int(self._network.num_missed[0]), 0
         if self._oracle is not None and missed:
-            self._oracle.judge(self._network.missed[:missed])  # loads their blocks for the leaves to come
+            self._oracle.judge(self._network.missed[:missed], self._patient)
         return finished
 
 
@@ -96,7 +100,9 @@ def _judge(line, now, network):
     value = np.int64(0)
     if popcount(own | opp) <= network.tables.max_pieces[0]:
         value, _, found = probe_loaded(own, opp, kings, network.tables)
-        if found == KNOWN and value == 0:
+        if found != KNOWN:
+            value = np.int64(0)  # the best of the moves whose tables are there says nothing
+        elif value == 0:
             return np.int64(DRAW)
         if found == NOT_LOADED and network.num_missed[0] < network.missed.shape[0]:
             network.missed[network.num_missed[0]] = line[now]
