@@ -18,6 +18,7 @@ from engine.board import Board, Move
 from engine.errors import IllegalMoveError, one_line
 from engine.players import Player, PlayerError, Thinking, WatchablePlayer
 from engine.players.base import close_player, search_moves
+from engine.players.watching import PlanningPlayer
 from engine.reasons.explaining import Explainer
 
 from .game_report import GameReport, GameReview
@@ -55,6 +56,12 @@ class _Job:
     def slot(self) -> str:
         """The attribute of the thinker that has the request's snapshots."""
         return "review" if self.mode == "report" else "snapshot"
+
+    @property
+    def limit(self) -> float | None:
+        """Seconds after which the search ends: what the clock and the player allow; None if neither limits it."""
+        limits = [self.seconds, self.spec.seconds if self.spec.by_time else None] if self.mode != "analyse" else []
+        return min((limit for limit in limits if limit is not None), default=None)
 
     def check(self) -> None:
         if self.cancelled:
@@ -215,6 +222,9 @@ class Thinker:
         if not isinstance(player, WatchablePlayer) and job.mode not in ("play", "hint"):
             raise PlayerError("it cannot analyse, only play; choose another engine for this")
         self._show(job, status="thinking")
+        if isinstance(player, PlanningPlayer):
+            limit = job.limit  # which is looked at between slices of the search, and planning is none
+            player.planning_s = None if limit is None else limit / 2
         try:
             if not isinstance(player, WatchablePlayer):
                 self._ask(job, player)
@@ -242,8 +252,7 @@ class Thinker:
     def _watch(self, job: _Job, thinking: Thinking) -> None:
         """Searches in time slices and checks after each whether the job has changed."""
         begun = looked = self._clock()
-        limits = [job.seconds, job.spec.seconds if job.spec.by_time else None] if job.mode != "analyse" else []
-        limit = min((limit for limit in limits if limit is not None), default=None)
+        limit = job.limit
         while True:
             left = SLICE if limit is None else min(SLICE, begun + limit - self._clock())
             more = thinking.advance(max(0.0, left))

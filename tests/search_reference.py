@@ -252,6 +252,8 @@ class ReferenceSearch:
         path = [self.root]
         while True:
             node = path[-1]
+            if node.waits and node.proof is None:
+                return path, "waits already"
             if node.proof is None and not node.children:
                 moves = distinct_moves(node.words)
                 proof = self._by_the_rules(path, len(moves))
@@ -266,8 +268,6 @@ class ReferenceSearch:
                     self._expand(node, moves)
                     if len(moves) > 1 or len(path) == 1:
                         return path, "waits"
-            elif node.waits:
-                return path, "waits already"
             if node.shared and len(path) > 1 and node.proof is None:
                 node.settle()
             if node.proof is not None and self.config.transpositions:

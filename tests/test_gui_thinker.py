@@ -70,6 +70,7 @@ class SteppedPlayer:
         self.after_step: Callable[[], None] = lambda: None
         self.choice: Move | None = None
         self.total = 0
+        self.planning_s: float | None = None
         self.closed = threading.Event()
 
     def seed(self, seed: int) -> None: ...
@@ -295,6 +296,7 @@ def test_time_limits(table, own: float | None, clock_left: float | None, steps: 
     thinker.thinker.request(Board(), spec, seconds=clock_left)
     snapshot = thinker.wait()
     assert (snapshot.count, snapshot.seconds, snapshot.per_second) == (steps, float(steps), 1.0)
+    assert player.planning_s == steps / 2  # what it may plan before the first step counts as well
     assert snapshot.move is not None
 
 

@@ -289,6 +289,24 @@ def test_policy_logits_that_are_no_numbers_are_refused(bad: float) -> None:
         search.run(Broken())
 
 
+def test_more_nodes_than_can_be_numbered_are_refused() -> None:
+    with pytest.raises(ValueError, match="search fewer games"):
+        LockstepSearch(SearchConfig(num_simulations=40_000), 4096)
+
+
+def test_where_there_is_no_room_left_a_leaf_waits_once() -> None:
+    search = LockstepSearch(SearchConfig(num_simulations=100_000, leaves_in_flight=16, virtual_loss=0), 1, 40)
+    search.set_board(0, Board())
+    search.max_simulations = 100_000
+    search.start(0, explore=False)
+    for _ in range(400):
+        waiting = search.select()
+        leaves = {tuple(leaf) for leaf in search._state.leaves[:waiting].tolist()}
+        assert len(leaves) == waiting
+        search.evaluate(HashEvaluator())
+    assert search.tree(0)[2] + 10 > search.tree_nodes  # it is full
+
+
 def test_more_simulations_than_there_is_room_for_are_refused() -> None:
     search = LockstepSearch(SearchConfig(num_simulations=10), 2)
     for slot in range(2):

@@ -9,7 +9,7 @@ from typing import Literal
 from ..board import Board, Move
 from ..players.base import Player, search_moves
 from ..players.search_player import SearchPlayer
-from ..players.watching import Thinking, Thought, WatchablePlayer
+from ..players.watching import PlanningPlayer, Thinking, Thought, WatchablePlayer
 from .level import Level
 from .messages import format_message
 from .notation import format_move
@@ -129,11 +129,12 @@ def _watch(player: WatchablePlayer, search: Search, write: Callable[[str], None]
 
 def _begin(player: WatchablePlayer, search: Search) -> Thinking:
     """Begins the search: with the player's own limits if the level has none that it can use, else without limits."""
-    if isinstance(player, SearchPlayer):
+    if isinstance(player, PlanningPlayer):
         player.planning_s = search.planning_s
-        if search.mode == "analyze" and search.level is not None and search.level.by_depth:
-            # Its own limit, but not its own search, which is partial and may draw its move.
-            search.level = Level(nodes=max(1, player.config.num_simulations))
+    by_depth = search.mode == "analyze" and search.level is not None and search.level.by_depth
+    if by_depth and isinstance(player, SearchPlayer):
+        # Its own limit, but not its own search, which is partial and may draw its move.
+        search.level = Level(nodes=max(1, player.config.num_simulations))
     if search.level is None and search.mode != "analyze":
         return player.begin(search.board)
     thinking = player.begin(search.board, "analysis" if search.mode == "analyze" else "game")

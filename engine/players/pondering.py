@@ -34,6 +34,14 @@ class PonderingPlayer:
     def seconds(self, seconds: float | None) -> None:
         self._player.seconds = seconds
 
+    @property
+    def planning_s(self) -> float | None:
+        return self._player.planning_s
+
+    @planning_s.setter
+    def planning_s(self, seconds: float | None) -> None:
+        self._player.planning_s = seconds
+
     def seed(self, seed: int) -> None:
         self.stop()
         self._player.seed(seed)

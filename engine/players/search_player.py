@@ -227,9 +227,10 @@ class TreeSearch:
         if not self._follow(board):
             self._trees.set_board(0, board)
         self._board, self._moves, self.when_chosen = board.copy(), moves, None
-        self._asked, self._finished = min(self._made() + self._step, self._wanted), False
-        self._trees.start(0, self._asked, self._explore, pondering)
-        self._kept = self._made()
+        self._trees.start(0, 0, self._explore, pondering)  # which drops the tree where tables know the root
+        self._kept, self._finished = self._made(), False
+        self._asked = min(self._kept + self._step, self._wanted)
+        self._trees.extend(0, self._asked)
 
     def moves_to(self, board: Board) -> list[Move] | None:
         """The moves from the earlier board to this one; None if it does not continue that game, or no tree is kept."""

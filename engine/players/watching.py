@@ -88,6 +88,17 @@ class Thinking(Protocol):
 
 
 @runtime_checkable
+class PlanningPlayer(Protocol):
+    """A player that plans how to win an ending before it searches.
+
+    Attributes:
+        planning_s: seconds that ``begin`` may take for it; None: half of the player's own, or no limit.
+    """
+
+    planning_s: float | None
+
+
+@runtime_checkable
 class WatchablePlayer(Player, Protocol):
     """A player whose searches can be watched."""
 

@@ -87,6 +87,8 @@ def _descend(state, settings, g, lane):
     paths[lane, 0] = index
     while True:
         node = nodes[index]
+        if node.proof_plies == IN_FLIGHT and node.proof == UNKNOWN:  # it has no children if the arena is full
+            return _COLLISION
         if node.num_children == 0:
             count = legal_at(node, state.moves)
             proof = WIN if count == 0 else UNKNOWN
@@ -107,8 +109,6 @@ def _descend(state, settings, g, lane):
                 slot.used = np.int32(add_children(nodes, slot.used, index, state.moves, count))
                 if count > 1 or depth == 0:
                     return count
-        elif node.proof_plies == IN_FLIGHT:
-            return _COLLISION
         known = node.shared and depth > 0 and (settle(nodes, index) or node.visits < position_visits(nodes, node))
         if known or depth == MAX_DEPTH - 1:  # only a node with a twin can have children at this depth
             if node.proof != UNKNOWN:

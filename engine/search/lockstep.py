@@ -27,6 +27,7 @@ from .tree import MAX_PLIES, NODE
 
 _NODES_PER_SIMULATION = 16  # more than the children that a position has on average; a full arena only stops growing
 _MOST_NODES = 16_000_000  # nodes of one tree, 0.9 GB; memory is used as the tree grows, in games 4 nodes a simulation
+_MOST_NUMBERED = (1 << 31) - 1  # nodes of all trees: their numbers are int32
 _SPARE_NODES = 4 * MAX_MOVES
 MOST_STEPS = 8  # steps of one board in one call: more are not faster, and signals wait for the call's end
 _MOST_LEAVES = 1 << 14  # leaves in one call for many games, for the same reason
@@ -106,7 +107,7 @@ class LockstepSearch:
         leaf_oracle: gives exact values of leaves with few pieces, see ``leaf_oracle``.
 
     Raises:
-        ValueError: ``config`` needs an oracle and there is none.
+        ValueError: ``config`` needs an oracle and there is none, or the trees would be too large.
     """
 
     def __init__(
@@ -123,6 +124,8 @@ class LockstepSearch:
         self.slots = slots
         self.max_simulations = config.num_simulations if max_simulations is None else max_simulations
         capacity = min(_NODES_PER_SIMULATION * (self.max_simulations + 1), _MOST_NODES) + _SPARE_NODES
+        if slots * capacity > _MOST_NUMBERED:
+            raise ValueError(f"{slots} trees of {capacity} nodes are too many nodes to be numbered: search fewer games")
         self._state = new_state(config, slots, capacity)
         self._settings = Settings.of(config)
         self._nodes, self._slots = self._state.nodes, self._state.slots
@@ -235,7 +238,7 @@ class LockstepSearch:
     def plan_until(self, deadline: float) -> None:
         """Ends the planning of conversions (see ``conversion``) at a time of ``time.perf_counter``.
 
-        With a finite time the search does not wait for blocks of tables either.
+        With a finite time the search does not wait for tables' blocks of leaves either, only for those of root moves.
         """
         if self._judge is not None:
             self._judge.deadline = deadline

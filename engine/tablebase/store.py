@@ -108,7 +108,8 @@ class BlockStore:
         self._loader = ThreadPoolExecutor(1, "tables")
         self._loading: list[Future[None]] = []
         self._at_leisure = 0  # number of blocks to load for which nobody waits
-        self._hurry = Event()  # set while somebody waits for blocks
+        self._hurry = Event()  # set while somebody waits for blocks, and in the end
+        self._in_a_hurry = 0  # number of threads that wait
         self._closed = False
 
     def _next_of(self, paths: list[Path]) -> SliceFile:
@@ -164,9 +165,11 @@ class BlockStore:
                 probe_many(positions, now, FULL if distances else 1, self._blocks, self._stack, scores, states)
                 self._load_wanted(patient)
             if patient:
-                self._hurry.set()
-                wait(self._loading)
-                self._hurry.clear()
+                self._hasten(1)
+                try:
+                    wait(self._loading)
+                finally:
+                    self._hasten(-1)
             self._forget_loaded()
             if not patient:
                 break
@@ -175,6 +178,15 @@ class BlockStore:
             most = max(1, most // 2) if left.all() else len(positions)
             todo = np.concatenate([now[left], todo[len(now) :]])
         return scores, states
+
+    def _hasten(self, change: int) -> None:
+        """Counts the threads that wait for blocks; while there are any, the loader does not rest."""
+        with self._lock:
+            self._in_a_hurry += change
+            if self._in_a_hurry or self._closed:
+                self._hurry.set()
+            else:
+                self._hurry.clear()
 
     def _check_open(self) -> None:
         if self._closed:
