@@ -107,19 +107,19 @@ def cannot_read(path: str | os.PathLike[str], error: Exception) -> StorageError:
     return StorageError(getattr(error, "errno", None), f"cannot read {shown}: {reason}")
 
 
-def read_text(path: str | os.PathLike[str]) -> str:
+def read_text(path: str | os.PathLike[str], most: int = LARGEST_TEXT) -> str:
     """The text of a file that people or older programs wrote: UTF-8, or Latin-1.
 
     Raises:
-        StorageError: the file cannot be read, or is larger than ``LARGEST_TEXT``.
+        StorageError: the file cannot be read, or is larger than ``most`` bytes.
     """
     try:
         with open(path, "rb") as file:
-            data = file.read(LARGEST_TEXT + 1)
+            data = file.read(most + 1)
     except (OSError, ValueError) as error:  # ValueError: a null character in the name
         raise cannot_read(path, error) from error
-    if len(data) > LARGEST_TEXT:
-        raise StorageError(None, f"cannot read {path}: it is larger than {LARGEST_TEXT >> 20} MiB")
+    if len(data) > most:
+        raise StorageError(None, f"cannot read {path}: it is larger than {most >> 20} MiB")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:

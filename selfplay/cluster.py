@@ -4,13 +4,17 @@ import contextlib
 import ipaddress
 import logging
 import os
+import shutil
 import socket
+import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import platformdirs
+
+from engine.files import open_locked
 
 _OBJECT_STORE_BYTES = 128 * 1024**2  # it carries weights and games
 _ANSWER_S = 5.0  # seconds to wait for an answer of a cluster's head node
@@ -129,6 +133,8 @@ def check_address(address: str) -> None:
 def _connect(ray: Any, address: str | None) -> str | None:
     """Starts or joins a cluster; returns the address of its dashboard, if it has one."""
     own = {} if address else {"include_dashboard": False, "object_store_memory": _OBJECT_STORE_BYTES, **_own_folder()}
+    if ray.is_initialized():  # by an earlier match of this process
+        ray.shutdown()
     try:  # "local" starts Ray anew, even if a cluster is running on this machine
         context = ray.init(address=address or "local", logging_level=logging.ERROR, log_to_driver=False, **own)
     except (ray.exceptions.RayError, ConnectionError, OSError, RuntimeError, ValueError) as error:
@@ -145,6 +151,22 @@ def _connect(ray: Any, address: str | None) -> str | None:
             "with RAY_AUTH_MODE=token in the environment of all nodes and of this command (docs/cluster.md)"
         )
     return f"http://{context.dashboard_url}" if context.dashboard_url else None
+
+
+class ProcessFolder:
+    """A new folder for the files of this process. Ray kills its processes, so that none can clean up after itself: each
+    removes what those left that are gone.
+
+    Attributes:
+        path: of the folder.
+    """
+
+    def __init__(self, kind: str) -> None:
+        for left in Path(tempfile.gettempdir()).glob(f"crownhead-{kind}-*"):
+            with contextlib.suppress(OSError), open_locked(left / "lock"):  # held as long as its process lives
+                shutil.rmtree(left, ignore_errors=True)
+        self.path = Path(tempfile.mkdtemp(prefix=f"crownhead-{kind}-"))
+        self._held = open_locked(self.path / "lock")
 
 
 def _own_folder() -> dict[str, str]:

@@ -82,6 +82,8 @@ class Judge:
             figures: figures of the checkpoint, among them ``steps``.
         """
         folder = self._folder.checkpoint(self._candidate)
+        # A kill may have left the file of the gate before: with it, a resumed run would take this candidate for whole.
+        self._folder.gate_path.unlink(missing_ok=True)
         info = save_checkpoint(folder, network, dict(figures), self._best.digest)
         if student is not None:
             save_checkpoint(folder / STUDENT_FOLDER, student, dict(figures), info.digest)

@@ -15,6 +15,8 @@ from .match_record import FLAG, FORFEIT, MatchGame
 from .openings import MatchError, Opening
 from .steady_file import SteadyFile
 
+_LARGEST = 512 << 20  # bytes: 20,000 games with the times and values of all moves have 100 million
+
 
 class MatchFile:
     """All finished games of a match in order; soon after each game the file is rewritten.
@@ -60,7 +62,7 @@ class MatchFile:
         kept: dict[int, MatchGame] = {}
         bad: list[PdnError] = []
         games: list[PdnGame] = []
-        for pdn in read_games(read_text(self.path), bad.append):
+        for pdn in read_games(read_text(self.path, _LARGEST), bad.append):
             if bad:
                 raise self._misfit(str(bad[0]))
             games.append(pdn)

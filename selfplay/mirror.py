@@ -101,9 +101,14 @@ class Mirror:
         """Fills the run's folder from the copy; ``config.json`` comes last, so a partial folder is no run.
 
         Raises:
-            RunError: the copy is damaged or cannot be read.
+            RunError: the copy is damaged or cannot be read, or the folder holds other games.
             StorageError: a file cannot be written.
         """
+        here = {path.relative_to(folder).as_posix() for path in folder.glob(f"shards/*{SUFFIX}")}
+        if others := sorted(here - self._stored.keys()):
+            raise RunError(
+                f"{folder} holds games that the copy lacks ({others[0]}): remove them, or name another --run"
+            )
         for name in sorted(self._stored, key=lambda name: name == "config.json"):
             path = folder / name
             if not path.resolve().is_relative_to(folder.resolve()):

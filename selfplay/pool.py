@@ -118,7 +118,7 @@ class Pool(ABC):
     from the second failure in a row on with growing pauses.
 
     Args:
-        start: number that seeds the actors together with the run's seed; it must be larger in later starts of a run.
+        start: number that seeds the actors together with the run's seed; larger than ``started`` ever was in the run.
 
     Attributes:
         dead: exceptions of requests whose actor has died.

@@ -1,7 +1,6 @@
 """Plays matches on the nodes of a Ray cluster. A node needs only the package: networks are sent to it."""
 
 import socket
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,13 +10,14 @@ from engine.errors import one_line
 from engine.players.spec import NetworkSpec
 from learner.student import STUDENT_FOLDER
 
-from .cluster import Cluster, Patience
+from .cluster import Cluster, ClusterError, Patience, ProcessFolder
 from .match_players import Players
 from .match_tasks import Task
 from .match_workers import MatchWorker, messages
 
 _PATIENCE_S = 0.2  # seconds to sleep while no worker plays
 _LOOK_S = 2.0  # seconds between two queries of the cluster
+_MOST_FAILURES = 5  # starts of one worker in a row that may fail
 
 Files = Mapping[str, bytes]
 """Path below a network's folder → contents of the file."""
@@ -27,7 +27,7 @@ class _RayPlayers:
     """A Ray actor on a node that plays tasks; see ``messages``."""
 
     def __init__(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="crownhead-match-")
+        self._folder = ProcessFolder("match")
         self._players = Players()
 
     def here(self) -> str:
@@ -40,7 +40,7 @@ class _RayPlayers:
         yield from messages(self._players, task)
 
     def _unpacked(self, files: Files, name: str) -> str:
-        folder = Path(self._folder.name) / name
+        folder = self._folder.path / name
         for path, data in files.items():
             target = folder / path
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -97,7 +97,7 @@ class _RayWorker(MatchWorker):
     def __init__(self, starter: RayStarter) -> None:
         self._starter, self._ray = starter, starter.cluster.ray
         self._begin()
-        self._how = ""
+        self._how, self._failures = "", 0
         self.answers: Any = None
 
     def _begin(self) -> None:
@@ -109,7 +109,12 @@ class _RayWorker(MatchWorker):
             try:
                 self._ray.get(self._greeting)
                 self._ready = True
-            except self._ray.exceptions.RayError:  # its node was lost before it started
+            except self._ray.exceptions.RayError as error:  # its node was lost before it started, or cannot start it
+                self._failures += 1
+                if self._failures == _MOST_FAILURES:
+                    raise ClusterError(
+                        f"a process could not be started {_MOST_FAILURES} times: {one_line(error)}"
+                    ) from error
                 self._begin()
         return self._ready
 

@@ -6,7 +6,6 @@ are the same, byte for byte, as those of a build on one machine.
 """
 
 import logging
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +21,7 @@ from engine.tablebase.material import Material, pairs_up_to
 from engine.tablebase.plan import promotions
 from engine.tablebase.slice_file import file_name
 
-from .cluster import Cluster, ClusterError, Patience
+from .cluster import Cluster, ClusterError, Patience, ProcessFolder
 
 _WAIT_S = 1.0
 _LOOK_S = 2.0  # seconds between two queries of the cluster
@@ -34,8 +33,8 @@ class _RayBuilder:
     """A Ray actor on a node that solves pairs of slices."""
 
     def __init__(self, pieces: int, threads: int) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="crownhead-tables-")
-        self._builder = Builder(Path(self._folder.name), pieces, threads=threads)
+        self._folder = ProcessFolder("tables")
+        self._builder = Builder(self._folder.path, pieces, threads=threads)
 
     def here(self) -> None:
         """Answers as soon as the process runs, which it does when all CPUs of its node are free."""

@@ -291,11 +291,12 @@ class Training:
     def _take_in(self, results: list[Result]) -> None:
         if results:
             self._count_time()
-        for result in results:
-            if isinstance(result, MatchPlayed):
-                self._judge.take_in(result)
-            else:
-                self._take_in_shard(result)
+        with interrupt_held():  # the pool has handed them over: an interrupt would lose those that are left
+            for result in results:
+                if isinstance(result, MatchPlayed):
+                    self._judge.take_in(result)
+                else:
+                    self._take_in_shard(result)
 
     def _take_in_shard(self, played: Played) -> None:
         shard, stats = self.replay.store(played.shard, self._judge.behind), played.stats
@@ -387,7 +388,7 @@ def make_pool(config: RunConfig, replay: ReplayBuffer) -> Source:
     Raises:
         ClusterError: Ray is not installed or cannot be started, or the cluster cannot be joined.
     """
-    start = replay.next_number
+    start = replay.next_number << 20  # beyond all starts of actors in earlier processes of the run
     if config.pool == "threads":
         return ThreadPool(config, start)
     if config.pool == "local":

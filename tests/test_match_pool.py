@@ -7,7 +7,9 @@ import subprocess
 import sys
 import textwrap
 import time
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,6 +23,8 @@ from engine.players import parse_player
 from engine.players.time_control import TimeControl
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
+from selfplay import ray_match
+from selfplay.cluster import ClusterError, ProcessFolder, _connect
 from selfplay.config import make_config
 from selfplay.match import play_match
 from selfplay.match_players import Players
@@ -334,3 +338,68 @@ def test_processes_leave_with_the_one_that_started_them() -> None:
         process.kill()
         process.wait()
     wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), seconds=60)
+
+
+# Over a cluster, without one
+
+
+class NoPackage:
+    """Stands in for Ray where no node can import the package; counts the actors asked for."""
+
+    def __init__(self) -> None:
+        self.asked, self.exceptions = 0, SimpleNamespace(RayError=LookupError)
+
+    def remote(self, **_: object) -> Callable[[type], object]:
+        return lambda _: SimpleNamespace(remote=self._actor)
+
+    def _actor(self) -> object:
+        self.asked += 1
+        return SimpleNamespace(here=SimpleNamespace(remote=lambda: 0))
+
+    def get(self, _: object) -> None:
+        raise LookupError("No module named selfplay")
+
+    def kill(self, _: object) -> None: ...
+
+
+def test_processes_that_never_start_end_the_match(monkeypatch: pytest.MonkeyPatch) -> None:
+    ray = NoPackage()
+    cluster = SimpleNamespace(ray=ray, cpus=lambda: {"node": 1}, is_done=lambda _: True)
+    monkeypatch.setattr(ray_match, "Cluster", lambda _: cluster)
+    starter = ray_match.RayStarter("head:6379")
+    worker = starter.start_worker()
+    for _ in range(4):
+        assert not worker.is_ready()
+    with pytest.raises(ClusterError, match="could not be started 5 times: No module named selfplay"):
+        worker.is_ready()
+    assert ray.asked == 5
+
+
+def test_the_cluster_of_an_earlier_match_is_left_first() -> None:
+    did: list[str] = []
+
+    def init(**_: object) -> None:
+        did.append("init")
+        raise RuntimeError("no cluster here")
+
+    ray = SimpleNamespace(
+        is_initialized=lambda: True,
+        shutdown=lambda: did.append("shutdown"),
+        init=init,
+        exceptions=NoPackage().exceptions,
+    )
+    with pytest.raises(ClusterError, match="no cluster here"):
+        _connect(ray, "head:6379")
+    assert did == ["shutdown", "init"]
+
+
+def test_folders_of_processes_that_are_gone_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    for name in ("crownhead-match-gone", "crownhead-tables-gone"):
+        (tmp_path / name / "0").mkdir(parents=True)
+        (tmp_path / name / "lock").touch()
+    first = ProcessFolder("match")
+    (first.path / "0").mkdir()
+    second = ProcessFolder("match")
+    assert set(tmp_path.iterdir()) == {first.path, second.path, tmp_path / "crownhead-tables-gone"}
+    assert (first.path / "0").is_dir(), "its process lives"

@@ -177,6 +177,18 @@ def test_another_machine_goes_on_from_an_object_store(tmp_path: Path) -> None:
     assert "is ahead of" in behind.stderr
 
 
+def test_a_copy_is_not_mixed_with_other_games(run: RunFolder, url: str, tmp_path: Path) -> None:
+    Mirror(url).push(run, wait=True)
+    other = tmp_path / "again" / "shards" / "00000007.shard"
+    other.parent.mkdir(parents=True)
+    other.write_bytes(b"games of another run")
+    with pytest.raises(RunError, match=r"games that the copy lacks \(shards/00000007\.shard\)"):
+        Mirror(url).pull(tmp_path / "again")
+    other.rename(other.with_name("00000000.shard"))  # as a fetch that was killed leaves it
+    Mirror(url).pull(tmp_path / "again")
+    assert contents(tmp_path / "again") == contents(run.path)
+
+
 def test_what_changes_below_checkpoints_is_copied_again(run: RunFolder, url: str, tmp_path: Path) -> None:
     folder = run.path / "checkpoints" / "000001"
     folder.mkdir(parents=True)

@@ -18,10 +18,10 @@ from selfplay.config import make_config
 from selfplay.match_record import MatchGame
 from selfplay.open_match import OpenMatch
 from selfplay.openings import MatchError
-from selfplay.pool import Pool, PoolActor, Result
+from selfplay.pool import Pool, PoolActor, Result, ThreadPool
 from selfplay.pool_match import MatchPart, MatchPlayed, PoolMatch
 from selfplay.ray_pool import RayPool, _Handle
-from selfplay.training import Training
+from selfplay.training import Training, make_pool
 from selfplay.weights import Weights
 from selfplay.worker import Played, Worker
 
@@ -244,6 +244,26 @@ def test_stopped_it_gives_up_its_games() -> None:
     worker = Worker(CONFIG, 0, 1)
     worker.stop()
     assert worker.play_match(a_match().parts()[0], CANDIDATE, BEST) is None
+
+
+def test_no_two_starts_of_actors_have_the_same_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor those of a run that was resumed, after fewer shards than there had been starts."""
+    seeds: list[int] = []
+
+    class Seeds(ThreadPool):
+        def _start(self, actor: PoolActor, seed: int) -> Any:
+            seeds.append(seed)
+            return super()._start(actor, seed)
+
+    monkeypatch.setattr("selfplay.training.ThreadPool", Seeds)
+    for shards in (0, 2, 3):
+        pool = make_pool(CONFIG.model_copy(update={"pool": "threads"}), SimpleNamespace(next_number=shards))  # type: ignore
+        for _ in range(3):
+            for actor in pool._actors:  # type: ignore[attr-defined]
+                actor.handle = None
+            pool._start_missing()  # type: ignore[attr-defined]
+        pool.close()
+    assert len(seeds) == len(set(seeds)) >= 9
 
 
 def test_a_run_that_takes_turns_goes_on_after_its_actor_has_died() -> None:
