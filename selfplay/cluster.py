@@ -163,8 +163,11 @@ class ProcessFolder:
 
     def __init__(self, kind: str) -> None:
         for left in Path(tempfile.gettempdir()).glob(f"crownhead-{kind}-*"):
-            with contextlib.suppress(OSError), open_locked(left / "lock"):  # held as long as its process lives
-                shutil.rmtree(left, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                # Others could have put a link into theirs. The lock is held as long as its process lives.
+                if os.name == "nt" or left.lstat().st_uid == os.getuid():
+                    with open_locked(left / "lock"):
+                        shutil.rmtree(left, ignore_errors=True)
         self.path = Path(tempfile.mkdtemp(prefix=f"crownhead-{kind}-"))
         self._held = open_locked(self.path / "lock")
 

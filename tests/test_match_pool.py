@@ -403,3 +403,6 @@ def test_folders_of_processes_that_are_gone_are_removed(tmp_path: Path, monkeypa
     second = ProcessFolder("match")
     assert set(tmp_path.iterdir()) == {first.path, second.path, tmp_path / "crownhead-tables-gone"}
     assert (first.path / "0").is_dir(), "its process lives"
+    monkeypatch.setattr(os, "getuid", lambda: os.geteuid() + 1)
+    ProcessFolder("tables")
+    assert (tmp_path / "crownhead-tables-gone").is_dir(), "it is somebody else's"

@@ -205,13 +205,13 @@ class LockstepSearch:
         self, slots: np.ndarray, simulations: np.ndarray, explore: Sequence[bool], pondering: bool = False
     ) -> None:
         """``start`` for ``slots`` (int64 [n]), each with its own ``simulations`` (int64 [n]) and ``explore``."""
-        self._end(slots)
         for most in simulations.tolist():
             self._checked(most)
         config, noises = self.config, np.zeros(len(slots), np.float32)
         counts = self._slots["num_legal"][slots].tolist()
         if 0 in counts:
             raise ValueError("the side to move has no legal move: there is nothing to search")
+        self._end(slots)
         for i, (slot, count) in enumerate(zip(slots.tolist(), counts, strict=True)):
             if explore[i] and config.noise_fraction > 0:
                 drawn = self._generators[slot].standard_gamma(config.dirichlet_scale / count, size=count) + 1e-9
