@@ -1,6 +1,7 @@
 """A game in the window: cursor, endings, draw offers, PDN and FEN in and out, files of many games."""
 
 import datetime
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from engine.ballots import ballots
 from engine.board import Board, Move
 from engine.errors import DraughtsError, FenError, IllegalMoveError, PdnError
 from engine.fen import START_FEN, Color
-from engine.files import StorageError, read_text
+from engine.files import LARGEST_TEXT, StorageError, read_text
 from engine.pdn import PdnGame, PdnNode, format_game, read_game, read_games
 from gui.pdn_files import PdnGames, note_clock, title_of
 from gui.session import AGREED, GameSession, SessionError
@@ -556,11 +557,15 @@ def test_files(tmp_path: Path) -> None:
         session.save_file(tmp_path / "no folder" / "game.pdn")
 
 
-def test_a_file_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.files.LARGEST_TEXT", 1 << 20)
-    (tmp_path / "large.pdn").write_bytes(b" " * ((1 << 20) + 1))
+def test_a_file_too_large(tmp_path: Path) -> None:
+    large = tmp_path / "large.pdn"
+    large.touch()
+    os.truncate(large, LARGEST_TEXT + 1)  # takes no room on the disk
+    with pytest.raises(StorageError, match="larger than 64 MiB"):
+        read_text(large)
     with pytest.raises(StorageError, match="larger than 1 MiB"):
-        read_text(tmp_path / "large.pdn")
+        read_text(large, most=1 << 20)
+    assert len(read_text(large, most=LARGEST_TEXT + 1)) == LARGEST_TEXT + 1
 
 
 MANY = """\
