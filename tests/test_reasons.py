@@ -20,9 +20,11 @@ from engine.outcomes import DRAW, OUTCOMES
 from engine.pdn import read_games
 from engine.players import AlphaBetaPlayer
 from engine.players.evaluation import LEAST_WIN
+from engine.reasons.comparing import gap_of
 from engine.reasons.explaining import Explainer
 from engine.reasons.fault import Fault, behind
 from engine.reasons.following import follow, until_won
+from engine.reasons.forced import forced_reason
 from engine.reasons.material import MaterialSearch, balance_of, shows
 from engine.reasons.quoting import RuleQuotes
 from engine.reasons.reason import Kind, Proof, Reason
@@ -109,6 +111,26 @@ PROVEN = (
         Kind.MISSED_CROWNING,
         "6-1 misses crowning the man on 20: 20-24 16-11 24-28 11-7 28-32.",
     ),
+    (
+        ("B:W17,K1,K3,K20:B16,K18,K24,K32", "18-14", "24-27"),
+        Kind.FORCED_LOSS,
+        "18-14 loses a king, 24-27 only a man: 17x10.",
+    ),
+    (
+        ("B:W14,24,K6,K13:B25,K1,K7,K9", "9x18", "9x2"),
+        Kind.WRONG_CAPTURE,
+        "9x18 takes the wrong way: better 9x2.",
+    ),
+    (  # what the move captures makes up for what is captured after it
+        ("B:W15,16,21,24,31,K4:B10,11,19,20,K12,K32", "11x18", "19x28"),
+        Kind.WRONG_CAPTURE,
+        "11x18 takes the wrong way: better 19x28 15x6 12x19.",
+    ),
+    (
+        ("B:W8,17,20,23,K10,K30:B3,9,13,14,16,24", "13x22", "14x21"),
+        Kind.EXCHANGE,
+        "13x22 loses a man in the exchange 10x26 3x12 20x11.",
+    ),
 )
 
 
@@ -119,6 +141,16 @@ def test_reasons_that_the_search_proves(fault: tuple[str, str, str], kind: Kind,
     assert reason is not None
     assert (reason.text, reason.kind, reason.proof) == (text, kind, Proof.SEARCH)
     confirm(made, reason)
+
+
+def test_the_man_that_is_named_is_not_crowned_anyway() -> None:
+    made = fault_of("B:W8,9,10,15,K1,K2:B6,7,17,19,K26,K28", "6x13", "7x14")
+    gap = gap_of(MaterialSearch(1_500), made)
+    assert gap is not None
+    reason = forced_reason(made, gap)
+    assert reason is not None
+    assert reason.text == "6x13 lets the man on 10 through to king: 10x3 17-22 8-4."  # after 7x14, 8-3 follows, too
+    confirm_line(made, reason, behind(made.board, made.move))
 
 
 def confirm(fault: Fault, reason: Reason, tables: Tablebase | None = None) -> None:
@@ -148,7 +180,9 @@ def confirm_line(fault: Fault, reason: Reason, start: Board) -> None:
     """Asserts that the line shows what the reason's kind says."""
     color = fault.board.turn
     end = behind(start, *reason.line)
-    lost = balance_of(start, color).pieces - balance_of(end, color).pieces
+    lost = balance_of(fault.board, color).pieces - balance_of(end, color).pieces
+    first = () if reason.instead else (fault.move,)
+    course = follow(fault.board, (*first, *reason.line), color)
     match reason.kind:
         case Kind.SHOT | Kind.MISSED_SHOT:
             assert not reason.line[0].captured
@@ -157,14 +191,18 @@ def confirm_line(fault: Fault, reason: Reason, start: Board) -> None:
         case Kind.CAPTURE:
             assert reason.line[0].captured == reason.squares
             assert lost > 0
+        case Kind.EXCHANGE if "a king for a man" in reason.text:
+            assert course.men < 0 < course.kings
         case Kind.EXCHANGE | Kind.ATTACK | Kind.FORCED_LOSS | Kind.EXPECTED_LOSS:
-            assert lost > 0 or "a king for a man" in reason.text
+            assert lost > 0
+        case Kind.MISSED_GAIN if "winning a king" in reason.text:
+            assert course.kings < 0
+            assert ("for a man" in reason.text) == (course.men > 0)
         case Kind.MISSED_GAIN:
-            assert lost < 0 or "a king for a man" in reason.text
+            assert lost < 0
         case Kind.CROWNING | Kind.BACK_ROW | Kind.MISSED_CROWNING:
-            crowned = [move.end for move in reason.line]
-            far = range(29, 33) if (color is Color.BLACK) == reason.instead else range(1, 5)
-            assert any(square in far for square in crowned)
+            crownings = course.crownings if reason.instead else course.others
+            assert any(crowned.start in reason.squares for crowned in crownings)
         case Kind.NO_MOVE | Kind.MISSED_WIN:
             assert not end.legal_moves
             assert (end.turn is color) != reason.instead
@@ -295,6 +333,13 @@ def test_a_king_that_is_shut_in() -> None:
     assert (reason.kind, reason.squares) == (Kind.TRAPPED, (29,))
     assert reason.text == "25-29 shuts in the king on 29: no move is safe there any more."
     assert shut_in_reason(fault._replace(reply=fault.reply[:2]), Proof.LINE) is None  # too short to say so
+
+
+def test_a_king_that_was_shut_in_before() -> None:
+    line, reply = "14-17 22-18 29-25 4-8 17-21", "4-8 10-14 8-11 14-10"
+    reason = shut_in_reason(fault_of("B:WK22,K4:B13,K14,K29", "14-10", "14-17", line, reply), Proof.LINE)
+    assert reason is not None
+    assert reason.text == "14-10 leaves the king on 29 shut in: no move is safe there."
 
 
 @settings(max_examples=15, deadline=None)

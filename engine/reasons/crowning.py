@@ -3,7 +3,7 @@
 from ..board import Move
 from ..fen import Color
 from .fault import Fault, behind
-from .following import follow
+from .following import Crowning, follow
 from .reason import Kind, Proof, Reason
 from .words import pdn_line
 
@@ -21,7 +21,7 @@ def crowning_reason(fault: Fault, reply: tuple[Move, ...], better: tuple[Move, .
     played, keeps = follow(board, (fault.move, *reply), board.turn), follow(board, better, board.turn)
     where = " in the expected play" if proof is Proof.LINE else ""
     if len(played.others) > len(keeps.others):
-        crowned, guard = played.others[len(keeps.others)], fault.move.start
+        crowned, guard = _first_new(played.others, keeps.others), fault.move.start
         line = reply[: crowned.ply - 1] if proof is Proof.LINE else reply
         shown = pdn_line(behind(board, fault.move), line)
         if guard in _BACK_ROW[board.turn] and crowned.end == guard:
@@ -30,8 +30,14 @@ def crowning_reason(fault: Fault, reply: tuple[Move, ...], better: tuple[Move, .
         text = f"{name} lets the man on {crowned.start} through to king{where}: {shown}."
         return Reason(Kind.CROWNING, proof, text, crowned[:2], line)
     if len(keeps.crownings) > len(played.crownings):
-        crowned = keeps.crownings[len(played.crownings)]
+        crowned = _first_new(keeps.crownings, played.crownings)
         line = better[: crowned.ply] if proof is Proof.LINE else better
         text = f"{name} misses crowning the man on {crowned.start}{where}: {pdn_line(board, line)}."
         return Reason(Kind.MISSED_CROWNING, proof, text, crowned[:2], line, instead=True)
     return None
+
+
+def _first_new(crownings: tuple[Crowning, ...], others: tuple[Crowning, ...]) -> Crowning:
+    """The first crowning of a man that is not crowned among ``others``, which are fewer."""
+    starts = {crowned.start for crowned in others}
+    return next(crowned for crowned in crownings if crowned.start not in starts)

@@ -56,8 +56,8 @@ def _of_pieces(fault: Fault, search: MaterialSearch) -> Reason | None:
     if played.pieces == keeps.pieces:
         reason = crowning_reason(fault, reply, better, Proof.LINE)
         return reason if reason is not None and len(reason.line) <= SHOWN else None  # the crowning has to be seen
-    if (line := until_won(after, reply, color.other)) is not None:
-        loses = follow(after, line, color)
+    if (whole := until_won(board, (fault.move, *reply), color.other)) is not None:
+        loses, line = follow(board, whole, color), whole[1:]
         what, shown = net_pieces(loses.men, loses.kings), pdn_line(after, line)
         text = f"{name} loses {what} in the expected play: {shown}."
         return Reason(Kind.EXPECTED_LOSS, Proof.LINE, text, (fault.move.start, fault.move.end), line)

@@ -25,15 +25,14 @@ def forced_reason(fault: Fault, gap: Gap) -> Reason | None:
         return _lost_game(after, gap.refutation, name)
     if gap.better.score < -LEAST_WIN:
         return missed_win(fault, better)
-    loses = follow(after, gap.refutation, color)
     keeps = follow(fault.board, better, color)
     played = follow(fault.board, (fault.move, *gap.refutation), color)
     if played.pieces > keeps.pieces:
-        if loses.pieces > 0:
-            return _loss(after, gap.refutation, loses.pieces, keeps.pieces + len(fault.move.captured), name)
+        if played.pieces > 0:
+            return _loss(fault, gap.refutation, played.pieces, keeps.pieces, name)
         return _missed_gain(fault, better, keeps, name)
     crowning = crowning_reason(fault, gap.refutation, better, Proof.SEARCH)
-    return crowning or _of_kings(fault, gap.refutation, better, keeps)
+    return crowning or _of_kings(fault, gap.refutation, better, played, keeps)
 
 
 def _lost_game(after: Board, line: Line, name: str) -> Reason:
@@ -55,19 +54,20 @@ def missed_win(fault: Fault, line: Line) -> Reason:
     return Reason(Kind.MISSED_WIN, Proof.SEARCH, text, squares, line, instead=True)
 
 
-def _loss(after: Board, line: Line, lost: int, spared: int, name: str) -> Reason:
+def _loss(fault: Fault, line: Line, lost: int, spared: int, name: str) -> Reason:
     """The opponent wins pieces: by a capture, an exchange or a shot that begins at once, by an attack, or later.
 
     Args:
-        lost: number of pieces that the line loses.
+        lost: number of pieces that the move and the line lose; what the move itself captures is not lost.
         spared: number of pieces that are lost with the better move, too.
     """
+    after, gained = behind(fault.board, fault.move), len(fault.move.captured)
     first, trade = line[0], trade_of(line)
-    at_once = trade.taken - trade.given
+    at_once = trade.taken - trade.given - gained
     if at_once <= max(0, spared):
         at_once = 0  # the better move loses as many at once
-    line = until_won(after, line, after.turn, at_once or lost) or line
-    loses, shown = follow(after, line, after.turn.other), pdn_line(after, line)
+    line = until_won(after, line, after.turn, (at_once or lost) + gained) or line
+    loses, shown = follow(fault.board, (fault.move, *line), after.turn.other), pdn_line(after, line)
     what, squares = net_pieces(loses.men, loses.kings), (first.start, first.end)
     if at_once > 0 and trade.given == 0:
         text = f"{name} leaves {pieces_on(after, first.captured)} to be taken: {shown}."
@@ -114,13 +114,21 @@ def _missed_gain(fault: Fault, line: Line, keeps: Course, name: str) -> Reason:
     return Reason(Kind.MISSED_GAIN, Proof.SEARCH, text, (line[0].start, line[0].end), line, instead=True)
 
 
-def _of_kings(fault: Fault, line: Line, better: Line, keeps: Course) -> Reason | None:
-    """A king is lost for a man, or a king could be won for a man; else None."""
+def _of_kings(fault: Fault, line: Line, better: Line, played: Course, keeps: Course) -> Reason | None:
+    """A king is lost or could be won, for a man or in the place of one; else None."""
     board, name, after = fault.board, fault.board.pdn(fault.move), behind(fault.board, fault.move)
-    if line and follow(after, line, board.turn).kings > 0:
+    if line and played.kings > max(0, keeps.kings) and played.men < 0:
         text = f"{name} loses a king for a man: {pdn_line(after, line)}."
         return Reason(Kind.EXCHANGE, Proof.SEARCH, text, (line[0].start, line[0].end), line)
+    if line and played.kings > max(0, keeps.kings) and played.pieces == keeps.pieces:
+        lost, less = net_pieces(played.men, played.kings), net_pieces(keeps.men, keeps.kings)
+        text = f"{name} loses {lost}, {board.pdn(fault.better)} only {less}: {pdn_line(after, line)}."
+        return Reason(Kind.FORCED_LOSS, Proof.SEARCH, text, (line[0].start, line[0].end), line)
+    if keeps.kings < 0 and fault.move.captured:
+        text = f"{name} takes the wrong way: better {pdn_line(board, better)}."
+        return Reason(Kind.WRONG_CAPTURE, Proof.SEARCH, text, fault.better.captured, better, instead=True)
     if keeps.kings < 0:
-        text = f"{name} misses winning a king for a man: {pdn_line(board, better)}."
+        what = "a king for a man" if keeps.men > 0 else "a king"
+        text = f"{name} misses winning {what}: {pdn_line(board, better)}."
         return Reason(Kind.MISSED_GAIN, Proof.SEARCH, text, (better[0].start, better[0].end), better, instead=True)
     return None

@@ -18,7 +18,11 @@ def shut_in_reason(fault: Fault, proof: Proof) -> Reason | None:
     if shut is None or free is None or len(shut) <= len(free):
         return None
     squares = tuple(sorted(shut - free))
-    text = f"{board.pdn(fault.move)} shuts in {pieces_on(after, squares)}: no move is safe there any more."
+    name, kings = board.pdn(fault.move), pieces_on(after, squares)
+    if all(square in _kings(board) and not _moves_safely(board, square) for square in squares):
+        text = f"{name} leaves {kings} shut in: no move is safe there."
+    else:
+        text = f"{name} shuts in {kings}: no move is safe there any more."
     return Reason(Kind.TRAPPED, proof, text, squares, fault.reply)
 
 
