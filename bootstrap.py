@@ -8,6 +8,7 @@ Versions are pinned by constraints.txt. If this Python already has torch, it is 
 installed (on Linux, pip takes a CPU build if its configured sources have one).
 """
 
+import contextlib
 import hashlib
 import importlib.util
 import os
@@ -19,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent
 ENVIRONMENT = ROOT / ".venv"
 SCRIPTS = ENVIRONMENT / ("Scripts" if os.name == "nt" else "bin")
-PYTHON = SCRIPTS / ("python.exe" if os.name == "nt" else "python")
+PYTHON, PIP = (SCRIPTS / (f"{name}.exe" if os.name == "nt" else name) for name in ("python", "pip"))
 CONSTRAINTS = ROOT / "constraints.txt"
 TORCH = "torch==2.13.0"
 TOOLS = {  # program → extra that it needs
@@ -58,17 +59,28 @@ def install(extra: str) -> None:
         return
     # A torch in an active environment does not help: the new environment sees only packages of the Python itself.
     has_torch = sys.prefix == sys.base_prefix and importlib.util.find_spec("torch") is not None
-    if not PYTHON.exists():
+    if not PIP.exists():  # what a new environment gets last: its making may have been interrupted
         print(f"Setting up {ENVIRONMENT} (a few minutes the first time)", file=sys.stderr)
         venv.create(ENVIRONMENT, with_pip=True, system_site_packages=has_torch)
-    # --no-compile: Python compiles files on import; compiling all packages takes long and fills the disk.
-    pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
+    pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    if not sys.dont_write_bytecode:  # Python compiles files on import; compiling all packages takes long
+        pip.append("--no-compile")
     if not has_torch:
         subprocess.run([*pip, TORCH], check=True)
     subprocess.run(
         [*pip, "--constraint", str(CONSTRAINTS), "--editable", f"{ROOT}[{extra}]" if extra else str(ROOT)], check=True
     )
     stamp.write_text(key)
+
+
+def run(program: list[str]) -> int:
+    """Runs a program in the place of this one, so that it gets signals itself, and the time to save; its exit code."""
+    if os.name != "nt":
+        os.execv(program[0], program)
+    with subprocess.Popen(program) as process:  # Windows cannot replace a process
+        while True:
+            with contextlib.suppress(KeyboardInterrupt):  # the program gets it, too
+                return process.wait()
 
 
 def main() -> int:
@@ -84,7 +96,7 @@ def main() -> int:
         command, arguments = "mkdocs", ["build", "--strict", *arguments]
     try:
         install(extras_of(command, arguments))
-        return subprocess.run([str(SCRIPTS / command), *arguments]).returncode
+        return run([str(SCRIPTS / command), *arguments])
     except subprocess.CalledProcessError as error:
         print(f"Setting up failed: {' '.join(map(str, error.cmd))}", file=sys.stderr)
         return 1

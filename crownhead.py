@@ -1,5 +1,6 @@
 """The command line of Crownhead. Each command imports what it needs when it runs, so that ``--help`` is quick."""
 
+import contextlib
 import json
 import logging
 import math
@@ -232,9 +233,12 @@ def main() -> None:
 def _play_other(game: str) -> None:
     """Starts the command again, in a process that plays another game."""
     os.environ[GAME_VARIABLE] = game
-    if os.name == "nt":  # Windows cannot replace a process
-        sys.exit(subprocess.call(sys.orig_argv))
-    os.execv(sys.executable, sys.orig_argv)
+    if os.name != "nt":
+        os.execv(sys.executable, sys.orig_argv)
+    with subprocess.Popen(sys.orig_argv) as process:  # Windows cannot replace a process
+        while True:
+            with contextlib.suppress(KeyboardInterrupt):  # the other one gets it, too
+                sys.exit(process.wait())
 
 
 def _check_arguments(arguments: list[str]) -> None:

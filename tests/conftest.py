@@ -113,6 +113,7 @@ def own_cache() -> Iterator[None]:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["CROWNHEAD_TABLEBASE"] = str(Path(folder) / "tablebase")
         os.environ["XDG_CACHE_HOME"] = folder
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each program that a test starts compiles all its modules
         yield
     os.environ.clear()
     os.environ.update(before)

@@ -1,16 +1,18 @@
 """What an installation without extras can do, and which extras a command brings."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from programs import ROOT, wait_until
 from training_runs import FAST
 
 import bootstrap
 
-ROOT = Path(__file__).parent.parent
 SHORT = (*FAST, "--set", "loop.max_iterations=1")
 REPORT = ("matplotlib", "scipy", "tensorboard")
 MATCH = """
@@ -92,3 +94,34 @@ def test_reports_say_what_they_need(tmp_path: Path, arguments: tuple[str, ...]) 
 def test_bootstrap_brings_what_a_command_needs(line: str, extras: str) -> None:
     command, *arguments = line.split()
     assert bootstrap.extras_of(command, arguments) == extras
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Ctrl-C as terminals of Unix send it")
+def test_ctrl_c_through_bootstrap_leaves_the_program_time_to_save(tmp_path: Path) -> None:
+    program, wait = tmp_path / "program", "while true; do sleep 0.1; done"
+    program.write_text(f"#!/bin/sh\ncd {tmp_path}; trap 'sleep 1; touch saved; exit 3' INT; touch begun; {wait}\n")
+    program.chmod(0o755)
+    code = "import bootstrap as b, pathlib, sys; b.install = print; b.SCRIPTS = pathlib.Path(sys.argv.pop(1)); b.main()"
+    process = subprocess.Popen([sys.executable, "-c", code, tmp_path, "program"], cwd=ROOT, start_new_session=True)
+    wait_until((tmp_path / "begun").exists, process)
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(60) == 3
+    assert (tmp_path / "saved").exists()
+
+
+def test_an_environment_made_in_part_is_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bootstrap, "ENVIRONMENT", tmp_path)
+    for name in ("PYTHON", "PIP"):
+        monkeypatch.setattr(bootstrap, name, tmp_path / "bin" / name.lower())
+    made, ran = list[Path](), list[list[str]]()
+    monkeypatch.setattr(bootstrap.venv, "create", lambda folder, **options: made.append(folder))
+    monkeypatch.setattr(bootstrap.subprocess, "run", lambda command, **options: ran.append(command))
+    bootstrap.PYTHON.parent.mkdir()
+    bootstrap.PYTHON.touch()  # made before pip
+    bootstrap.install("")
+    assert made == [tmp_path]
+    assert "install" in ran[-1]
+    bootstrap.PIP.touch()
+    (tmp_path / "installed-core").unlink()
+    bootstrap.install("")
+    assert made == [tmp_path]
