@@ -1,11 +1,13 @@
 """Files that are whole or absent: atomic writing, checksums, and one clear error when the disk refuses."""
 
+import codecs
 import contextlib
 import errno
 import hashlib
 import os
 import re
 import secrets
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -40,7 +42,7 @@ def atomic_write(path: str | os.PathLike[str], data: bytes | Callable[[BinaryIO]
     The data goes into a temporary file beside it, is forced to the disk, and replaces ``path`` in one step; the folder
     is forced to the disk as well, so the new name outlives a power cut.
 
-    A link stays one: the file that it names is replaced.
+    A link stays one: the file that it names is replaced. Its permissions stay.
 
     Args:
         data: the content, or a function that writes it into the open binary file it is given.
@@ -58,6 +60,8 @@ def atomic_write(path: str | os.PathLike[str], data: bytes | Callable[[BinaryIO]
                 file.write(data)
             file.flush()
             os.fsync(file.fileno())
+        with contextlib.suppress(OSError):  # a new file, or a file system without permissions
+            shutil.copymode(target, temporary)
         _replace(temporary, target)
         sync_folder(target.parent)
     except BaseException as error:
@@ -108,7 +112,7 @@ def cannot_read(path: str | os.PathLike[str], error: Exception) -> StorageError:
 
 
 def read_text(path: str | os.PathLike[str], most: int = LARGEST_TEXT) -> str:
-    """The text of a file that people or older programs wrote: UTF-8, or Latin-1.
+    """The text of a file that people or older programs wrote: UTF-8; lines that are not are read as Latin-1.
 
     Raises:
         StorageError: the file cannot be read, or is larger than ``most`` bytes.
@@ -122,8 +126,15 @@ def read_text(path: str | os.PathLike[str], most: int = LARGEST_TEXT) -> str:
         raise StorageError(None, f"cannot read {path}: it is larger than {most >> 20} MiB")
     try:
         return data.decode("utf-8-sig")
+    except UnicodeDecodeError:  # perhaps parts of several files
+        return "".join(map(_decoded, data.removeprefix(codecs.BOM_UTF8).splitlines(keepends=True)))
+
+
+def _decoded(line: bytes) -> str:
+    try:
+        return line.decode()
     except UnicodeDecodeError:
-        return data.decode("latin-1")
+        return line.decode("latin-1")
 
 
 def make_folder(path: str | os.PathLike[str]) -> None:

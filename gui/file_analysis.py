@@ -88,7 +88,8 @@ class FileAnalysis:
         result: at the end, the judged games and the error messages of games that could not be read.
 
     Raises:
-        StorageError: the file cannot be read; the copy exists already; or the journal is of another analysis.
+        StorageError: the file cannot be read or has no game; the copy exists already; or the journal is of another
+            analysis.
     """
 
     def __init__(self, games: Path, out: Path, judge: str, seconds: float) -> None:
@@ -97,6 +98,8 @@ class FileAnalysis:
         self.journal = out.with_name(out.name + JOURNAL)
         self._check_place()
         self._games = PdnGames(read_text(games))
+        if not self._games.titles:
+            raise StorageError(None, f"there is no game in {games}")
         self._facts = {
             "version": str(_VERSION),
             "games": sha256_of(games),

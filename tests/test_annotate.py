@@ -149,6 +149,10 @@ def test_of_what_is_no_game_there_is_no_copy(tmp_path: Path) -> None:
     with pytest.raises(PartlyReadError, match="games left out"):
         annotate_command(text, None, 0.05, Opponents(), True)
     assert list(tmp_path.iterdir()) == [text]
+    text.write_text("{no game here}\n")
+    with pytest.raises(StorageError, match="no game in"):
+        annotate_command(text, None, 0.05, Opponents(), True)
+    assert list(tmp_path.iterdir()) == [text]
 
 
 def test_it_runs_beside_the_window_and_can_be_stopped(games: Path) -> None:

@@ -557,6 +557,15 @@ def test_files(tmp_path: Path) -> None:
         session.save_file(tmp_path / "no folder" / "game.pdn")
 
 
+def test_a_file_of_parts_in_utf_8_and_latin_1(tmp_path: Path) -> None:
+    path, names = tmp_path / "games.pdn", ["Zoë", "Łukasz", "Müller"]
+    games = [f'[Black "{name}"]\r\n1. 11-15 *\r\n'.encode("latin-1" if name == "Müller" else "utf-8") for name in names]
+    path.write_bytes(b"".join(games))
+    assert [game.headers["Black"] for game in read_games(read_text(path))] == names
+    session_of("11-15").save_file(path, add=True)
+    assert [game.headers["Black"] for game in read_games(path.read_text("utf-8"))][:3] == names
+
+
 def test_a_file_too_large(tmp_path: Path) -> None:
     large = tmp_path / "large.pdn"
     large.touch()

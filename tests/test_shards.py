@@ -482,6 +482,19 @@ def test_offsets_of() -> None:
     assert offsets_of(np.zeros(0, np.uint8)).tolist() == [0]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="permissions of Unix")
+def test_the_permissions_of_a_file_stay(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    files.atomic_write(path, b"new")
+    made = path.stat().st_mode
+    (tmp_path / "plain").touch()
+    assert made == (tmp_path / "plain").stat().st_mode
+    for mode in (0o600, 0o640, 0o664):
+        path.chmod(mode)
+        files.atomic_write(path, b"again")
+        assert path.stat().st_mode & 0o777 == mode
+
+
 @pytest.mark.skipif(os.name == "nt", reason="pipes and links of Unix")
 def test_devices_and_pipes_are_refused_and_links_stay(tmp_path: Path) -> None:
     pipe, link, file = tmp_path / "pipe", tmp_path / "link", tmp_path / "file"
