@@ -57,10 +57,10 @@ def _of_pieces(fault: Fault, search: MaterialSearch) -> Reason | None:
         reason = crowning_reason(fault, reply, better, Proof.LINE)
         return reason if reason is not None and len(reason.line) <= SHOWN else None  # the crowning has to be seen
     if (whole := until_won(board, (fault.move, *reply), color.other)) is not None:
-        loses, line = follow(board, whole, color), whole[1:]
-        what, shown = net_pieces(loses.men, loses.kings), pdn_line(after, line)
+        loses, shown = follow(board, whole, color), pdn_line(after, whole[1:])
+        what = net_pieces(loses.men, loses.kings)
         text = f"{name} loses {what} in the expected play: {shown}."
-        return Reason(Kind.EXPECTED_LOSS, Proof.LINE, text, (fault.move.start, fault.move.end), line)
+        return Reason(Kind.EXPECTED_LOSS, Proof.LINE, text, (fault.move.start, fault.move.end), whole[1:])
     if (line := until_won(board, better, color)) is not None:
         wins = follow(board, line, color)
         what, shown = net_pieces(-wins.men, -wins.kings), pdn_line(board, line)
