@@ -105,6 +105,7 @@ def _import_ray(address: str | None) -> Any:
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # lets actors use the GPU without reserving one
     if not address:
         os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
+        os.environ.setdefault("RAY_worker_niceness", "0")  # else 15, to which an actor's own priority would be added
     try:
         import ray
     except ModuleNotFoundError as error:

@@ -35,7 +35,7 @@ from selfplay.shards import SUFFIX, Shard, read_shard
 TOKEN = "f00d" * 16
 SETTINGS = [
     "selfplay.actors=auto", "loop.max_iterations=1000000", "loop.anchor_games=0", "gate.max_games=2", "loop.reuse=1e9",
-    "loop.steps_per_iteration=5000", "network=wide32", "selfplay.positions_per_shard=500",
+    "loop.steps_per_iteration=5000", "network=wide32", "selfplay.positions_per_shard=500", "selfplay.nice=10",
 ]  # fmt: skip
 PAUSE_S = 20.0
 PATIENCE_S = 240.0

@@ -69,6 +69,7 @@ def test_a_killed_actor_is_replaced_and_nothing_listens_outside(tmp_path: Path) 
         assert not token.exists() or token.stat().st_mode & 0o077 == 0
         victims = ray_workers(process.pid)
         assert len(victims) == 2
+        assert {os.getpriority(os.PRIO_PROCESS, pid) for pid in victims} == {os.getpriority(os.PRIO_PROCESS, 0)}
         os.kill(victims[0], signal.SIGKILL)
         before = plays()
         wait(lambda: len(set(ray_workers(process.pid)) - set(victims)) == 1)

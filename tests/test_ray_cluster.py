@@ -47,6 +47,7 @@ class Cluster:
 
     def __init__(self, folder: Path, token: str | None) -> None:
         self._environment = {**os.environ, "RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"}
+        self._environment["RAY_worker_niceness"] = "0"  # or actors would hardly start beside others
         if token is not None:
             self._environment |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token}
         self._nodes: list[subprocess.Popen[bytes]] = []
