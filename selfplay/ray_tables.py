@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -34,21 +35,26 @@ class _RayBuilder:
 
     def __init__(self, pieces: int, threads: int) -> None:
         self._folder = ProcessFolder("tables")
-        self._builder = Builder(self._folder.path, pieces, threads=threads)
+        self._pieces, self._threads = pieces, threads
+
+    @cached_property
+    def _builder(self) -> Builder:
+        """Made with the first pair, because Ray tells an error while an actor starts as the death of its process."""
+        return Builder(self._folder.path, self._pieces, threads=self._threads)
 
     def here(self) -> None:
         """Answers as soon as the process runs, which it does when all CPUs of its node are free."""
 
-    def build(self, pair: Material, spent: Sequence[Material], names: Sequence[str], *files: bytes) -> bytes:
+    def build(self, pair: Material, left: Sequence[Material], names: Sequence[str], *files: bytes) -> bytes:
         """Solves a pair of slices and returns its file.
 
         Args:
-            spent: pairs whose values can be dropped from memory.
+            left: pairs that are not solved yet; what none of them needs is dropped from memory.
             names, files: files of pairs that this process has not received before.
         """
         for name, data in zip(names, files, strict=True):
             atomic_write(self._builder.folder / name, data)
-        self._builder.forget(spent)
+        self._builder.keep_for(left)
         return self._builder.build_values(pair).read_bytes()
 
 
@@ -122,10 +128,9 @@ class _Build:
 
     def _ask(self, node: _Node, pair: Material) -> None:
         new = [other for other in self.files if other not in node.has]
-        needed = {after for other in self.pairs if other not in self.files for after in promotions(other)}
-        spent = [other for other in self.files if other.pieces == self.pieces and other not in needed]
+        left = [other for other in self.pairs if other not in self.files]
         names = [file_name(other, "wdl") for other in new]
-        node.answer = node.actor.build.remote(pair, spent, names, *(self.files[other] for other in new))
+        node.answer = node.actor.build.remote(pair, left, names, *(self.files[other] for other in new))
         node.pair = pair
         node.has |= {*new, pair}
 

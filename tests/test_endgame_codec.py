@@ -338,3 +338,16 @@ def test_commands_refuse_what_they_cannot_do(tmp_path: Path) -> None:
         decode_command(tmp_path / "missing", tmp_path / "tables", quiet=True)
     assert not (tmp_path / "out").exists()
     assert not (tmp_path / "tables").exists()
+
+
+def test_memory_that_does_not_suffice_is_told_of_at_once(
+    tmp_path: Path, untrained_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("learner.endgame.codec_commands.load_tables", lambda *_, **__: pytest.fail("it began"))
+    monkeypatch.setattr("engine.memory.available_memory", lambda: DenseTables.size(4) + 1)
+    for command in (
+        lambda: encode_command(None, 4, tmp_path / "file", None, 1.0, 1, quiet=True),
+        lambda: decode_command(untrained_file, tmp_path / "tables", quiet=True),
+    ):
+        with pytest.raises(ValueError, match=r"4 pieces .* of memory"):
+            command()

@@ -333,6 +333,7 @@ def test_training_around_games(tmp_path: Path) -> None:
     figures = train(out, 0.01, games=games(), pieces=4, fewest=4, width=8)
     oracle = open_oracle(out / "oracle")
     assert oracle.members[0].network.config == PairConfig(width=8, experts=8, hidden=4)
+    assert oracle.members[0].pieces == (4, 4)
     assert figures["positions"] > 0
     with pytest.raises(CheckpointError, match="samples differs"):
         train(out, 0.02, pieces=4, fewest=4, width=8)

@@ -589,3 +589,12 @@ def test_the_shipped_oracle_is_small_and_good() -> None:
     oracle, batch = open_oracle(), drawn(20_000, 4, TEST)
     assert (oracle.capture_search(batch.positions).values == batch.values).mean() > 0.975
     assert (oracle.search(batch.positions).values == batch.values).mean() > 0.99
+
+
+def test_a_budget_that_memory_does_not_allow_is_refused_at_once() -> None:
+    class Untouched(FakeNetwork):
+        def wdl_logits(self, positions: np.ndarray) -> np.ndarray:
+            pytest.fail("it began")
+
+    with pytest.raises(OracleError, match="a budget of 200,000 evaluations"):
+        calibrate_oracle([(Untouched(), (2, 3))], tables(), 200_000.0)

@@ -65,9 +65,17 @@ def test_training_without_reports(tmp_path: Path) -> None:
     assert not (tmp_path / "run" / "tensorboard").exists()
 
 
-@pytest.mark.parametrize("arguments", [("reproduce", "wang"), ("oracle", "train")])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("reproduce", "wang", "--minutes", 1, "--out"),
+        ("oracle", "train", "--minutes", 1, "--out"),
+        ("oracle", "calibrate", "--net", "champion", "--out"),
+        ("oracle", "validate", "--net", "checkpoints/champion", "--out"),
+    ],
+)
 def test_reports_say_what_they_need(tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    done = crownhead_without(REPORT, *arguments, "--out", tmp_path / "out", "--minutes", 1)
+    done = crownhead_without(REPORT, *arguments, tmp_path / "out")
     assert done.returncode == 2
     needs = "this needs matplotlib, scipy, tensorboard: pip install 'crownhead[report]'"
     assert done.stderr == f"crownhead: {needs}\n"

@@ -8,6 +8,10 @@ from rich.console import Console
 
 from engine.board import Board
 from engine.fen import Color
+from engine.tablebase.folder import SHIPPED
+from engine.tablebase.material import materials_between
+from learner.endgame.data import TEST, EndgameSampler
+from learner.endgame.labels import FileTables
 from learner.endgame.progress import OracleProgress
 from learner.endgame.training import CurvePoint
 from selfplay.match_record import MatchGame
@@ -94,3 +98,12 @@ def test_a_match_tells_its_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     console.print(display.get_renderable())
     shown = re.sub(r"[━╸╺\s]+", " ", console.file.getvalue()).strip()  # type: ignore[attr-defined]
     assert shown == "3/10 games score 0.0% 15 games/min 0:00:28"
+
+
+def test_positions_drawn_between_do_not_hide_what_is_done_with_them(progress: OracleProgress) -> None:
+    with FileTables(SHIPPED, lambda part: progress.part("reading tables", part)) as tables:
+        sampler = EndgameSampler(tables, materials_between(2, 3), 1, TEST)
+        progress.phase("judging", 10_000)
+        sampler.draw(1 << 10)
+        progress.done(1_000)
+    assert line(progress).startswith("judging 10%")

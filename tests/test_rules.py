@@ -33,6 +33,7 @@ from engine.tablebase import open_tablebase
 from engine.tablebase.dense import DenseTables, load_tables
 from engine.tablebase.folder import SHIPPED
 from learner.endgame.decision_list import ListLearner, decide, errors_of, gather
+from learner.endgame.rules_commands import rules_command
 from learner.endgame.rules_learning import (
     Positions,
     curve,
@@ -435,3 +436,11 @@ def test_a_place_that_cannot_be_written_is_told_before_the_work(tmp_path: Path, 
 def test_a_file_of_rules_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match=r"cannot read .*gone\.json"):
         player_of(f"rules:{tmp_path}/gone.json")
+
+
+def test_a_folder_that_is_not_there_is_told_of_before_the_learning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("learner.endgame.rules_commands.load_tables", lambda *_, **__: pytest.fail("it began"))
+    with pytest.raises(StorageError, match="cannot read"):
+        rules_command(None, tmp_path / "rules.json", 2, 1, tmp_path / "none", True)

@@ -16,10 +16,12 @@ from solved_tables import solve_tables
 from engine.tablebase import slice_file
 from engine.tablebase.build import Builder
 from engine.tablebase.dense import DenseTables, Step, load_tables
-from engine.tablebase.folder import FOLDER_VARIABLE, default_folder
+from engine.tablebase.folder import FOLDER_VARIABLE, SHIPPED, default_folder
 from engine.tablebase.layout import layout_of
-from engine.tablebase.material import MAX_PIECES, materials, pairs_up_to, parse_name
-from engine.tablebase.slice_file import SliceFile, TableFileError
+from engine.tablebase.material import MAX_PIECES, materials, pairs_up_to, parse_name, slices_of
+from engine.tablebase.plan import needs
+from engine.tablebase.slice_file import SliceFile, TableFileError, file_name
+from selfplay.ray_tables import _RayBuilder
 
 REPOSITORY = Path(__file__).parents[1]
 TOTALS = {2: (716, 2370, 402), 3: (100250, 8477, 87305), 4: (2574304, 1717922, 1917090)}  # win, draw, loss
@@ -329,3 +331,20 @@ def test_default_folder(monkeypatch: pytest.MonkeyPatch, copy: Path) -> None:
     for unset in (lambda: monkeypatch.setenv(FOLDER_VARIABLE, ""), lambda: monkeypatch.delenv(FOLDER_VARIABLE)):
         unset()
         assert default_folder().parent == cache
+
+
+def test_a_process_of_a_cluster_holds_only_what_is_needed_again() -> None:
+    builder, pairs = _RayBuilder(4, 1), pairs_up_to(4)
+    for number, pair in enumerate(pairs):
+        left = pairs[number:]
+        data = builder.build(pair, left, [])
+        assert data == (SHIPPED / file_name(pair, "wdl")).read_bytes()
+        needed = needs(left) | {material for other in left for material in slices_of(other)}
+        assert builder._builder._tables.filled() <= needed
+
+
+def test_a_process_of_a_cluster_with_too_little_memory_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.tablebase.plan.available_memory", lambda: 1 << 20)
+    builder, pairs = _RayBuilder(7, 1), pairs_up_to(7)  # an error here would be told of as its death
+    with pytest.raises(ValueError, match="choose fewer pieces"):
+        builder.build(pairs[0], pairs, [])

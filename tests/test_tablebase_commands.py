@@ -12,18 +12,19 @@ import pytest
 from programs import crownhead_here
 from solved_tables import solve_tables
 
+from engine.bitboard import mask_of
 from engine.memory import available_memory
 from engine.tablebase.commands import StepProgress, build_command, info_command, stats_command, verify_command
 from engine.tablebase.costs import table_costs
 from engine.tablebase.count import count_pair
 from engine.tablebase.dense import Step, load_tables
 from engine.tablebase.distance import decode_distances, encode_distances
-from engine.tablebase.folder import FOLDER_VARIABLE, SHIPPED
+from engine.tablebase.folder import FOLDER_VARIABLE, SHIPPED, SHIPPED_KINGS
 from engine.tablebase.layout import layout_of
 from engine.tablebase.material import MAX_PIECES, pairs_up_to, parse_name
 from engine.tablebase.plan import Task, needed_bytes
-from engine.tablebase.slice_file import SliceFile, TableFileError, write_slice
-from engine.tablebase.solve import grid_of
+from engine.tablebase.slice_file import SliceFile, TableFileError, rebuild_advice, write_slice
+from engine.tablebase.solve import free_places, grid_of, place_word
 from engine.tablebase.solver import Workers
 from engine.tablebase.verify import Verifier
 from engine.tablebase.wdl_codec import encode_slice
@@ -90,6 +91,28 @@ def test_a_wrong_value_is_named_with_its_position(folder: Path) -> None:
     (folder / "2100.wdl").unlink()
     follow(caught.value)
     assert verify(folder) == 9
+
+
+def test_wins_only_because_of_one_another_are_found(folder: Path) -> None:
+    """Draws become wins and losses, by the number of men and kings on odd rows, which each move changes."""
+
+    def make_cycles(values: np.ndarray) -> None:
+        grid, pieces = grid_of(layout_of(parse_name("1100")), False), np.zeros(4, np.uint32)
+        odd_rows = mask_of(square for square in range(32) if square // 4 % 2)
+        for word in range(grid.words):
+            taken = int(place_word(grid, word, np.zeros(4, np.int64), pieces))
+            for square in range(32):
+                bit = 1 << square
+                if int(free_places(grid.roamer, np.uint32(taken))) & bit and not int(values[word].sum()) & bit:
+                    values[word, 1 - ((taken | bit) & odd_rows).bit_count() % 2] |= np.uint32(bit)
+
+    rewrite(folder, "1100", make_cycles)
+    steps = Verifier(folder, 2, 0).run()
+    assert next(steps).pair == parse_name("1100").pair  # all follow from their successors
+    with pytest.raises(TableFileError, match=r"1100\.wdl is wrong: some of its positions are won only because"):
+        verify(folder, 2)
+    done = crownhead_here("tablebase", "verify", "--dir", folder, "--pieces", 2)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
 
 
 def test_wrong_counts_are_found(folder: Path) -> None:
@@ -248,10 +271,27 @@ def test_time_left_counts_what_was_worked_on(monkeypatch: pytest.MonkeyPatch) ->
     assert left == "0:08:20"  # half of all words, one pair in ten seconds
     assert rest.startswith("building after 2100, ")
     assert len(progress.text("after 2100")) <= 48
+    progress.within(pair, 0.0)
     progress.within(pair, 0.5)
     left, _, rest = progress.text("in 2100", 5 * words).partition(" left, ")
     assert left == "0:01:15"  # six pairs in ten seconds
     assert rest.startswith("building in 2100, ")
+
+
+def test_what_a_killed_build_had_solved_of_a_pair_is_no_work_of_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("engine.tablebase.commands.perf_counter", lambda: now[0])
+    progress, before, pair = StepProgress("building", quiet=True), parse_name("2100"), parse_name("2200")
+    words = layout_of(pair).words
+    progress(Step(before, 10, 10 + words, solved=False))
+    progress.within(pair, 0.8)
+    now[0] += 60
+    progress.within(pair, 0.82)
+    left, _, _ = progress.text("in 2200", round(0.82 * words)).partition(" left, ")
+    assert left in ("0:08:59", "0:09:00", "0:09:01")
+    now[0] += 540
+    progress(Step(pair, 10 + words, 10 + words, solved=True))
+    assert progress.text("after 2200").endswith(f"{0.2 * words / 600e3:,.0f} k words/s")
 
 
 def test_more_memory_than_there_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -382,3 +422,8 @@ def test_a_build_says_first_what_it_takes(tmp_path: Path, capsys: pytest.Capture
     build_command(tmp_path, 6, False, False, None, none)
     build_command(tmp_path, 3, False, False)
     assert "of one core's time" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("folder", [SHIPPED, SHIPPED_KINGS])
+def test_damaged_files_of_the_package_are_built_where_users_have_theirs(folder: Path) -> None:
+    assert "--dir" not in rebuild_advice(next(folder.iterdir()))

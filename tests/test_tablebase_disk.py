@@ -177,9 +177,12 @@ def test_builds_on_disk_are_those_in_memory(
     assert contents(tmp_path) == shipped(4)
 
 
-def test_a_symmetric_pair_s_second_side_is_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("seconds", [0, 60])  # between two saves
+def test_a_symmetric_pair_s_second_side_is_given_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: int
+) -> None:
     monkeypatch.setattr(solver, "WHOLE_WORDS", 0)
-    monkeypatch.setattr(disk_tables, "_SAVE_S", 0)
+    monkeypatch.setattr(disk_tables, "_SAVE_S", seconds)
     pair, tables, expected = Material(1, 1, 1, 1), DiskTables(4, tmp_path), solve_tables(4, threads=1)
     with Workers(1) as workers:
         for before in PAIRS[: PAIRS.index(pair)]:

@@ -161,9 +161,9 @@ class Builder:
             self._build(pair, ["wdl"], workers)
         return self.folder / file_name(pair, "wdl")
 
-    def forget(self, pairs: Iterable[Material]) -> None:
-        """Removes pairs from memory; they are read from their files if they are needed again."""
-        self._tables.drop(*self._tables.filled() & {material for pair in pairs for material in slices_of(pair)})
+    def keep_for(self, later: Iterable[Material]) -> None:
+        """Removes from memory what these pairs do not need; it is read from its file if it is needed again."""
+        drop_spent([*later], self._tables)
 
     def _build(self, pair: Material, lacking: list[Kind], workers: Workers) -> None:
         self._fill(pair, workers)

@@ -35,16 +35,21 @@ class StepProgress:
         self._task = self._progress.add_task(title, total=None)
         self._began = perf_counter()
         self._done = self._total = self._worked = 0
+        self._pair: Material | None = None  # the pair being solved
+        self._found = 0  # words of it that an earlier process has solved
 
     def __call__(self, step: Step) -> None:
         if step.solved:
-            self._worked += step.words
+            self._worked += step.words - (self._found if step.pair == self._pair else 0)
         self._done, self._total = step.done, step.total
         self._show(f"after {step.pair.name}", 0)
 
     def within(self, pair: Material, part: float) -> None:
-        """Shows the pair being solved; ``part``: fraction of it that is done, 0 to 1."""
-        self._show(f"in {pair.name}", round(layout_of(pair).words * part))
+        """Shows the pair being solved; ``part``: fraction of it that is done, 0 to 1; first, what was found so."""
+        more = round(layout_of(pair).words * part)
+        if pair != self._pair:
+            self._pair, self._found = pair, more
+        self._show(f"in {pair.name}", more)
 
     def _show(self, where: str, more: int) -> None:
         done, total = self._done + more, self._total or None
@@ -52,7 +57,7 @@ class StepProgress:
 
     def text(self, where: str, more: int = 0) -> str:
         """Text with time left, ``where`` and rate; ``more``: number of words done in the pair being solved."""
-        worked = self._worked + more
+        worked = self._worked + max(0, more - self._found)
         if not worked or not self._total:  # no rate is known: pairs found in the folder take no time
             return f"{self._title} {where}"
         rate = worked / (perf_counter() - self._began)

@@ -239,6 +239,7 @@ class DenseTables(Dense):
         The slices that it needs must be filled in.
         """
         problem, solved = self._begin(pair)
+        self._tell(problem, solved)
         solve_pair(problem, workers, solved, partial(self._solved, problem))
         self._enter(pair)
         return problem.values
@@ -249,6 +250,9 @@ class DenseTables(Dense):
 
     def _solved(self, problem: Problem, waves: int) -> None:
         """Called when the first ``waves`` waves of a pair are solved."""
+        self._tell(problem, waves)
+
+    def _tell(self, problem: Problem, waves: int) -> None:
         parts = sum(map(len, problem.waves()[:waves]))
         self.report(problem.layout.material, parts / problem.parts.total)
 

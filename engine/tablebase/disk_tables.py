@@ -206,16 +206,22 @@ class DiskTables(OnDisk, DenseTables):
 
     def _solved(self, problem: Problem, waves: int) -> None:
         super()._solved(problem, waves)
-        if time.monotonic() < self._save_at:
-            return
         before, pair = self._record.waves, problem.layout.material
+        if time.monotonic() < self._save_at:
+            if pair.symmetric and waves - 2 >= before:  # a killed build goes on at wave ``before``
+                self._release(problem, waves - 2, waves - 1)
+            return
         for side in problem.values:
             self._arena.save(*self._place(side))
         self._note(pair, waves)
         if pair.symmetric:  # later waves need only the last one
-            for part in chain(*problem.waves()[max(0, before - 1) : waves - 1]):
-                self._clear(problem.values[1][problem.words_of(part)])
+            self._release(problem, max(0, before - 1), waves - 1)
         self._save_at = time.monotonic() + _SAVE_S
+
+    def _release(self, problem: Problem, first: int, end: int) -> None:
+        """Gives back what the second side of a symmetric pair has in waves ``first`` to ``end`` - 1."""
+        for part in chain(*problem.waves()[first:end]):
+            self._clear(problem.values[1][problem.words_of(part)])
 
     def _empty(self, pair: Material) -> Problem:
         self._spoil(pair)

@@ -254,6 +254,10 @@ def date_level(low, high, grid, level, winning, mine, theirs):
     return left
 
 
+class EndlessWinError(ValueError):
+    """Values that contradict the rules: positions that are won only because of one another."""
+
+
 def solve_distances(layout: Layout, known: KnownSlices, values: Values, halves: Halves, workers: Workers) -> None:
     """Computes the half distances of all positions of a pair of slices from its values.
 
@@ -261,7 +265,7 @@ def solve_distances(layout: Layout, known: KnownSlices, values: Values, halves: 
         halves: are set; they must be zero before, as they remain for draws.
 
     Raises:
-        OverflowError: a half distance is too large for a byte.
+        EndlessWinError: the values are wrong, or a half distance is too large for a byte.
     """
     seeds, dated = np.zeros((2, layout.words, 2), np.uint32), np.zeros((2, layout.words, 2), np.uint32)
     sides = [Dating(values[side], halves[side], seeds[side], dated[side]) for side in range(2)]
@@ -281,4 +285,8 @@ def solve_distances(layout: Layout, known: KnownSlices, values: Values, halves: 
         left += sum(advance(side, level + 1, True) for side in range(2))
         if not left:
             return
-    raise OverflowError(f"slice {layout.material.name}: a win takes more than {2 * MAX_HALF} plies")
+    name = layout.material.name
+    raise EndlessWinError(
+        f"slice {name}: a win takes more than {2 * MAX_HALF} plies, so its values are wrong: remove {name}.wdl and "
+        "build it again"
+    )

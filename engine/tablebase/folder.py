@@ -37,6 +37,6 @@ def build_advice(folder: Path, pieces: int | None, distance: bool, slices: Seque
         words.append("--distance")
     if slices is not None:
         words.append(f"--slices {','.join(slices)}")
-    if folder not in (default_folder(), SHIPPED):
+    if folder not in (default_folder(), SHIPPED, SHIPPED_KINGS):
         words.append(f"--dir {shlex.quote(str(folder))}")
     return f"`{' '.join(words)}`"

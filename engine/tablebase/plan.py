@@ -104,7 +104,7 @@ def needed_bytes(task: Task, room: Room = IN_MEMORY) -> Needs:
     """What a task needs from nothing."""
     pairs, places = task.pairs, [0, 0]
     places[0] += max(_solved_at_once(layout_of(pair)) for pair in pairs) * _OPEN_BYTES
-    second_side = _two_waves if room.values_on_disk and not (task.whole_sides or task.distances) else _all_words
+    second_side = _three_waves if room.values_on_disk and not (task.whole_sides or task.distances) else _all_words
     places[room.values_on_disk] += _held_bytes(pairs, DenseTables.row.itemsize, second_side)
     if dated := [pair for pair in pairs if pair.pieces <= task.distances]:
         places[0] += max(layout_of(pair).words for pair in dated) * _DATING_BYTES
@@ -176,7 +176,8 @@ def _all_words(layout: Layout) -> int:
     return layout.words
 
 
-def _two_waves(layout: Layout) -> int:
-    """Most words of two consecutive waves, which ``DiskTables`` hold of a symmetric pair's second side."""
+def _three_waves(layout: Layout) -> int:
+    """Most words that ``DiskTables`` hold of a symmetric pair's second side: of the last two waves, and of the one that
+    a killed build needs to go on."""
     sizes = [0, *(len(wave) for wave in waves_of(layout))]
-    return parts_of(layout).words * max(one + other for one, other in pairwise(sizes))
+    return parts_of(layout).words * (max(sizes) + max(one + other for one, other in pairwise(sizes)))

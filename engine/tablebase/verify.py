@@ -13,7 +13,7 @@ import numpy as np
 from ..interrupts import map_threads
 from .count import count_pair, fen_of
 from .dense import DenseDistances, DenseTables, Step, in_steps
-from .distance import kept_distances
+from .distance import EndlessWinError, kept_distances
 from .folder import build_advice
 from .layout import layout_of
 from .material import Material, pairs_up_to
@@ -101,7 +101,13 @@ class Verifier:
     def _check_distances(self, distances: DenseDistances, pair: Material, values: Values, workers: Workers) -> None:
         layout, grid = layout_of(pair), grid_of(layout_of(pair), False)
         path = self._folder / file_name(pair, "distance")
-        halves = distances.solve(pair, self._tables, values, workers)
+        try:
+            halves = distances.solve(pair, self._tables, values, workers)
+        except EndlessWinError as error:
+            wrong = self._folder / file_name(pair, "wdl")
+            raise TableFileError(
+                f"{wrong} is wrong: some of its positions are won only because of one another; {rebuild_advice(wrong)}"
+            ) from error
         with SliceFile(path, checked=True) as file:
 
             def check(block: int) -> None:

@@ -16,7 +16,7 @@ from .networks import EndgameNetwork
 from .oracle import Oracle
 from .probabilities import log_probabilities, softmax
 from .reached import around, with_tables
-from .resolve import CHANGED, MOST_EVALUATIONS, STEADY, Judge, Resolved, resolve, search_rounds
+from .resolve import CHANGED, MOST_AT_ONCE, MOST_EVALUATIONS, STEADY, Judge, Resolved, resolve, search_rounds
 from .trust import FEWEST, Beyond, error_of, fit_beyond
 
 DEFAULT_BUDGET = 64.0
@@ -78,6 +78,7 @@ def choose_search(
         report: told, after each threshold, what share of them is done.
     """
     base, tired = resolve(positions, judge), round(_TIRED * budget)
+    size = min(_CHUNK, max(1, MOST_AT_ONCE // max(1, tired)))  # bounds the memory
     wrong = base.probabilities.argmax(1) != classes
     best = SearchChoice(0.0, 0, float(wrong.mean()), float(base.evaluations.mean()))
     for number, threshold in enumerate(thresholds):
@@ -87,8 +88,8 @@ def choose_search(
         most = _GIVE_UP * (budget * len(positions) - known[1]) / max(1, unsure.sum())
         totals = np.tile(known, (max_rounds + 1, 1))
         places = np.flatnonzero(unsure)
-        for start in range(0, len(places), _CHUNK):
-            part = places[start : start + _CHUNK]
+        for start in range(0, len(places), size):
+            part = places[start : start + size]
             totals += _totals(positions[part], classes[part], judge, max_rounds, threshold, most * len(part), tired)
         for rounds, (error, cost) in enumerate((totals / len(positions)).tolist()):
             if cost <= budget and (error, cost) < (best.error, best.evaluations):
@@ -132,8 +133,11 @@ def calibrate_oracle(
         reached: uint32 [N, 4], positions of games, of any number of pieces; half of the positions then lie around them.
 
     Raises:
-        OracleError: no network, two for the same pieces, or one for more pieces than the tables have.
+        OracleError: no network, two for the same pieces, or one for more pieces than the tables have; or a budget that
+            memory does not allow.
     """
+    if round(_TIRED * budget) > MOST_AT_ONCE:
+        raise OracleError(f"a budget of {budget:,.0f} evaluations: at most {MOST_AT_ONCE / _TIRED:,.0f} are possible")
     members = sorted((Member(network, pieces) for network, pieces in networks), key=lambda member: member.pieces[1])
     ranges = _ranges(members, tables.pieces)
     source = Questions(tables, positions, seed, reached)

@@ -301,6 +301,11 @@ class _TableCoder:
                 self._coder[_PLACE] = 0
 
 
+def coding_bytes(pieces: int) -> int:
+    """Bytes that coding takes: the tables, and values and open positions of both sides of the largest pair."""
+    return DenseTables.size(pieces) + 32 * max(layout_of(pair).words for pair in pairs_up_to(pieces))
+
+
 def code_tables(
     tables: DenseTables,
     pieces: int,

@@ -8,6 +8,7 @@ import torch
 
 from engine.console import Console
 from engine.files import check_writable
+from engine.memory import check_memory
 from engine.tablebase.dense import DenseTables, load_tables
 from engine.tablebase.folder import default_folder
 from engine.tablebase.material import MAX_PIECES, MIN_PIECES, pairs_up_to
@@ -15,7 +16,7 @@ from engine.tablebase.slice_file import file_name
 from engine.tablebase.store import find_files
 
 from ..report import make_writable_folder
-from .codec import CodecError
+from .codec import CodecError, coding_bytes
 from .codec_file import read_coded, read_header, write_coded, write_tables
 from .data import EndgameSampler
 from .integer_network import finish_rounded, train_rounded
@@ -89,6 +90,7 @@ def encode_command(
     check_writable(output)
     if tables_folder is not None:
         find_files([tables_folder])  # it is there and can be read
+    check_memory(coding_bytes(pieces), f"coding of 2-{pieces} pieces", "choose fewer pieces")
     torch.set_num_threads(1)
     start = time.monotonic()
     with OracleProgress(quiet) as progress:

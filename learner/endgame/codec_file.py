@@ -22,7 +22,7 @@ from engine.tablebase.material import MAX_PIECES, MIN_PIECES, pairs_up_to
 from engine.tablebase.slice_file import RULES, file_name
 from engine.tablebase.solver import Workers
 
-from .codec import CodecError, code_tables
+from .codec import CodecError, code_tables, coding_bytes
 from .features import slice_table
 from .integer_network import MAX_STEP, IntegerNetworkError, pack, quantise, unpack
 from .networks import PairConfig, PairNetwork
@@ -128,7 +128,8 @@ def read_coded(
     except IntegerNetworkError as error:
         raise CodecError(f"{path} is damaged: {error}") from error
     tables = DenseTables(header.pieces)
-    check_memory(tables.words.nbytes, f"{path}: values of 2-{header.pieces} pieces", "close other programs")
+    needed = coding_bytes(header.pieces)
+    check_memory(needed, f"{path}: values of 2-{header.pieces} pieces", "close other programs")
     decoded = code_tables(tables, header.pieces, network, corrections, threads, report)
     if decoded.digest != header.digest:
         raise CodecError(f"{path} decodes to other values than were encoded: it was written by another version")

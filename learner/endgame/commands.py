@@ -180,11 +180,14 @@ def _train(
         for p in curve
     ]
     figures = {"positions": last.positions, "seconds": last.seconds}
-    save_endgame_network(out / NETWORK_FOLDER, network, (2, pieces), {**figures, CURVE: points})
+    trained = lessons.fewest, pieces
+    save_endgame_network(out / NETWORK_FOLDER, network, trained, {**figures, CURVE: points})
     budget, most = (DEFAULT_BUDGET, CALIBRATION_POSITIONS) if quiescent else (QUICK_BUDGET, QUICK_POSITIONS)
     positions = min(most, int(max(_FEWEST_CALIBRATION, _CALIBRATION_RATE * minutes)))
-    oracle = calibrate_oracle([(network, (2, pieces))], tables, budget, positions, seed, progress.part, lessons.games)
-    save_oracle(out / ORACLE_FOLDER, oracle.members, {**figures, CURVES: {f"2-{pieces}": thinned(points)}})
+    oracle = calibrate_oracle([(network, trained)], tables, budget, positions, seed, progress.part, lessons.games)
+    save_oracle(
+        out / ORACLE_FOLDER, oracle.members, {**figures, CURVES: {f"{lessons.fewest}-{pieces}": thinned(points)}}
+    )
     return oracle, last
 
 
@@ -278,6 +281,7 @@ def oracle_calibrate_command(
 ) -> dict[str, Any]:
     """Makes an oracle of networks, each for its pieces; see ``crownhead oracle calibrate --help``."""
     torch.set_num_threads(1)
+    check_packages()
     if not nets:
         raise OracleCommandError("no network: name the folders of those that shall make up the oracle")
     networks = [network for net in nets for network in open_oracle(net).networks]

@@ -68,14 +68,16 @@ def oracle_validate_command(
     check_pieces(pieces)
     if positions < 1:
         raise OracleCommandError(f"{positions} positions to validate on: at least 1 is needed")
-    if out is not None:
+    alone = None if net is None or oracle_folder(net) is not None else net
+    if out is not None or alone is not None:  # a report has figures; a network alone is calibrated
         check_packages()
+    if out is not None:
         make_writable_folder(out)  # now, not after a minute
     oracle, of_games = open_oracle(net, trees), None
     curves = {} if out is None else curves_in(shipped_folder() if net is None else net)
     with OracleProgress(quiet) as progress, open_values(folder, pieces, progress) as tables:
         reached = None if games is None else _positions_of(games, pieces)
-        if net is not None and oracle_folder(net) is None:
+        if alone is not None:
             few = min(positions, QUICK_POSITIONS)
             oracle = calibrate_oracle(oracle.networks, tables, QUICK_BUDGET, few, seed, progress.part)
         chunk = _CHUNK if oracle.trees is None else _FEW
