@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -242,10 +243,16 @@ def _play_other(game: str) -> None:
 
 
 def _check_arguments(arguments: list[str]) -> None:
-    """Raises ``ValueError`` for an argument that is not UTF-8: it could not be stored or shown."""
-    for argument in arguments:
+    """Raises ``ValueError`` for an argument that is not UTF-8, as it could not be stored or shown, or that is empty.
+
+    A shell's variable that is not set is empty; many options would take it for one left out, or for this folder.
+    """
+    for before, argument in pairwise(arguments):
         if any("\ud800" <= character <= "\udfff" for character in argument):
             raise ValueError(f"the argument {argument.encode('utf-8', 'replace').decode()[:80]!r} is not UTF-8")
+        option, _, value = argument.partition("=") if argument.startswith("--") else (before, "", argument)
+        if not value.strip() and not argument == option:
+            raise ValueError(f"the value of {option} is empty: give one, or leave the option out")
 
 
 def _one_line(message: str) -> str:

@@ -120,7 +120,7 @@ def test_what_does_not_fit_is_said(run: RunFolder, url: str, tmp_path: Path) -> 
 def test_a_place_that_cannot_be_written_is_said_before_the_run_begins(tmp_path: Path) -> None:
     (tmp_path / "copy").mkdir()
     (tmp_path / "copy" / "objects").touch()  # where a folder should be
-    for place, message in ((tmp_path / "copy", "cannot be written: "), ("", "it is empty")):
+    for place, message in ((tmp_path / "copy", "cannot be written: "), ("", "is empty: give one")):
         done = crownhead_here("train", "--preset", "smoke", "--run", tmp_path / "run", "--mirror", place)
         assert done.returncode == 2
         assert message in done.stderr

@@ -17,7 +17,6 @@ from .options import (
     Seed,
     Tables,
     Trees,
-    not_empty,
     request_command,
 )
 
@@ -40,7 +39,7 @@ def tablebase_build(
     ] = None,
     address: Annotated[
         str | None,
-        typer.Option(metavar="HOST:PORT", callback=not_empty, help="Spread slices over the nodes of this Ray cluster."),
+        typer.Option(metavar="HOST:PORT", help="Spread slices over the nodes of this Ray cluster."),
     ] = None,
     quiet: Json = False,
 ) -> Any:

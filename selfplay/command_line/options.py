@@ -14,13 +14,6 @@ def _note_json(context: typer.Context, wanted: bool) -> bool:
     return wanted
 
 
-def not_empty(text: str | None) -> str | None:
-    """Refuses an empty value, as a shell's variable gives it that is not set; for ``typer.Option(callback=...)``."""
-    if text is not None and not text.strip():
-        raise typer.BadParameter("it is empty: give a value, or leave the option out")
-    return text
-
-
 Json = Annotated[
     bool,
     typer.Option(
@@ -31,7 +24,7 @@ Json = Annotated[
 ]
 Fen = Annotated[
     str | None,
-    typer.Option(callback=not_empty, help="Position, like B:W21,22,K23:B1-4,K30; the start position if left out."),
+    typer.Option(help="Position, like B:W21,22,K23:B1-4,K30; the start position if left out."),
 ]
 Tables = Annotated[
     Path | None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..command_line.options import Backend, Fen, not_empty
+from ..command_line.options import Backend, Fen
 from .options import RequestError, player_of
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ class PlayRequest:
         str | None,
         typer.Option(
             metavar="PLAYER",
-            callback=not_empty,
             help="level:NAME, champion, FOLDER (the last two also @800, @ponder and the like), alphabeta:N, rollout:N, "
             "random or hub:COMMAND; with --text any player.",
         ),
@@ -32,7 +31,7 @@ class PlayRequest:
     simulations: Annotated[int | None, typer.Option(min=1, help="Simulations of a network per move.")] = None
     seconds: Annotated[float | None, typer.Option(min=0.05, max=600, help="Seconds per move, instead.")] = None
     backend: Backend = "auto"
-    side: Annotated[str | None, typer.Option(callback=not_empty, help="Your side: black, white, both or none.")] = None
+    side: Annotated[str | None, typer.Option(help="Your side: black, white, both or none.")] = None
     fen: Fen = None
     menu: Annotated[bool, typer.Option("--menu", help="Begin with the menu.")] = False
     puzzles: Annotated[Path | None, typer.Option(metavar="FILE", help="Begin with the puzzles of this file.")] = None

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..command_line.options import not_empty
-
 if TYPE_CHECKING:
     from engine.players.spec import PlayerSpec
     from engine.players.time_control import TimeControl
@@ -21,7 +19,7 @@ Jobs = Annotated[
 ]
 Address = Annotated[
     str | None,
-    typer.Option(metavar="HOST:PORT", callback=not_empty, help="Play on this Ray cluster, with one process per CPU."),
+    typer.Option(metavar="HOST:PORT", help="Play on this Ray cluster, with one process per CPU."),
 ]
 GameSeed = Annotated[int, typer.Option(min=0, help="Seed of openings and players.")]
 DistanceTables = Annotated[

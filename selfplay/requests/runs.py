@@ -8,7 +8,7 @@ import typer
 
 from engine.game import ENGLISH, GAME, GAMES, check_game
 
-from ..command_line.options import Backend, Games, not_empty
+from ..command_line.options import Backend, Games
 from .options import Address, DistanceTables, Jobs, Net, RequestError
 
 if TYPE_CHECKING:
@@ -33,36 +33,27 @@ class TrainRequest:
     ] = None
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in this folder.")] = False
     pool: Annotated[str | None, typer.Option(help="Kind of actors: local (processes), threads, or ray.")] = None
-    address: Annotated[
-        str | None, typer.Option(callback=not_empty, help="Ray cluster to join; implies --pool ray.")
-    ] = None
+    address: Annotated[str | None, typer.Option(help="Ray cluster to join; implies --pool ray.")] = None
     minutes: Annotated[
         float | None,
         typer.Option(min=0.01, help="Minutes of training, from the first games on; with --resume, additional minutes."),
     ] = None
     backend: Annotated[
         str | None,
-        typer.Option(
-            callback=not_empty, help="Inference backend, like numba-int16; short for --set selfplay.backend=..."
-        ),
+        typer.Option(help="Inference backend, like numba-int16; short for --set selfplay.backend=..."),
     ] = None
     init: Annotated[
         str | None,
-        typer.Option(
-            metavar="NET", callback=not_empty, help="Begin with this network's weights in place of random ones."
-        ),
+        typer.Option(metavar="NET", help="Begin with this network's weights in place of random ones."),
     ] = None
     teacher: Annotated[
         str | None,
-        typer.Option(
-            metavar="NET", callback=not_empty, help="Learn from this network's answers as well; see --set teacher.*"
-        ),
+        typer.Option(metavar="NET", help="Learn from this network's answers as well; see --set teacher.*"),
     ] = None
     mirror: Annotated[
         str | None,
         typer.Option(
             metavar="URL",
-            callback=not_empty,
             help="Keep a copy of the run at this URL (s3://...); --resume without a run continues it.",
         ),
     ] = None
