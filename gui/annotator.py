@@ -94,6 +94,11 @@ class Annotator:
         error = None if self._work is None or self.at_work else self._work.exception()
         return "" if error is None else one_line(error, _SHOWN)
 
+    @property
+    def unread(self) -> list[str]:
+        """Why games could not be read, one line each; empty before the end."""
+        return [] if self._analysis is None else self._analysis.result[1]
+
     def outcome(self) -> bool | None:
         """Whether all games are judged; None while the analysis runs. Raises the errors of ``run``."""
         return None if self._work is None or self.at_work else self._work.result()

@@ -24,7 +24,7 @@ from .help import Action
 from .match_series import MatchSeries, MatchTools
 from .menus import FAULTS
 from .opponents import CheckpointEntry, Opponents, PlayerFactory
-from .pdn_files import PdnGames, is_there
+from .pdn_files import PdnGames, holds_several, is_there
 from .plan import GamePlan
 from .preferences import load_preferences, preferences_path, save_preferences
 from .seats import take_up
@@ -190,7 +190,7 @@ class App:
         """Loads a game or a position from the clipboard, or shows what is wrong with it."""
         text = get_text()
         try:
-            if text.count("[Event ") > 1:
+            if holds_several(text):
                 self.go.show(partial(GamesPage, title="The clipboard's games", read=lambda: PdnGames(text)))
                 return
             what = self.controller.session.paste(text)

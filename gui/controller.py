@@ -142,8 +142,9 @@ class GameController:
         self._line = list(self.session.texts)
         if self._asked is not None and self._asked[2] != self._place():
             self._drop_request()
-        if self.session.is_over:
+        if self.session.finished:  # not at the end of a variation of a running game
             self.clock.stop()
+            self.thinker.rest()
         self.save()
 
     def save(self) -> None:
@@ -199,7 +200,9 @@ class GameController:
 
     def _request_move(self) -> None:
         color = self.session.board.turn
-        self._request(self.agents[color], "play", self.clock.budget(color, self.session.ply // 2))
+        over = self.session.finished  # what is tried then takes nobody's time
+        seconds = None if over else self.clock.budget(color, self.session.ply // 2)
+        self._request(self.agents[color], "play", seconds)
 
     def _request(self, spec: OpponentSpec, mode: Mode, seconds: float | None = None) -> None:
         number = self.thinker.request(self.session.board, spec, mode, seconds)
@@ -307,7 +310,8 @@ class GameController:
         self._drop_request()
         self.session.go_to(ply)
         self.notice = ""
-        self.browsing = not self.session.at_end
+        played = self.session.on_main_line or self.session.finished  # what is tried after the end, agents answer
+        self.browsing = not (self.session.at_end and played)
         if not self.browsing:
             self._rewind(ply)
         self._set_clock()
@@ -398,6 +402,7 @@ class GameController:
         self._set_clock()
         if self.paused:
             self._drop_request()
+            self.thinker.rest()
 
     def toggle_analysis(self) -> None:
         """Switches the analysis during people's turns on or off."""
@@ -410,6 +415,7 @@ class GameController:
         game keeps the names of those who have played it."""
         turn = self.session.board.turn
         self.humans = BOTH - self.humans if len(self.humans) == 1 else self.humans ^ {turn}
+        self.session.draw_offer = None  # or one could accept what one has offered
         self._drop_request()
         self.paused = False
         self._set_clock()
@@ -458,6 +464,7 @@ class GameController:
     def leave(self) -> None:
         """Stops all searches and clocks, because the window closes or the menu opens."""
         self._drop_request()
+        self.thinker.rest()
         self.clock.pause()
 
     def enter(self) -> None:

@@ -15,7 +15,7 @@ def answer_offer(game: "GameController") -> None:
     """Lets the agent answer a person's draw offer as soon as it can; does nothing without an offer."""
     session = game.session
     offer = session.draw_offer
-    if offer is None or offer.other in game.humans or not session.at_end:
+    if offer is None or offer.other in game.humans or not (session.at_end and session.on_main_line):
         return
     accepts = _accepts(game, offer.other)
     if accepts is not None:

@@ -56,6 +56,8 @@ class GameShelf:
         if self.library is not None and self.library.path != self._own:
             found.append(Collection(self.library.path.name, self.library))
         path = Path(kept)
+        for other in self._others.keys() - {self._own, path}:
+            self._others.pop(other).close()
         if kept and is_there(path) and all(path != known.library.path for known in found):
             found.append(Collection(path.name, self._other(path)))
         return found

@@ -4,7 +4,7 @@ import errno
 import re
 from collections.abc import Iterable
 from io import StringIO
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 
 from engine.errors import PdnError
@@ -13,6 +13,7 @@ from engine.files import StorageError
 from engine.pdn import OLD_RESULTS, PdnGame, PdnNode, read_game
 from engine.pdn_tokens import Token, split_games, tokenize
 
+ENDINGS = (".pdn", ".txt")  # of the files that are listed as games
 _SHOWN = 60  # characters of a path that a message repeats
 _COMMAND = re.compile(r"\[%[^\]]*\]")
 _CLOCK = re.compile(r"\[%clk [^\]]*\]\s*")
@@ -48,11 +49,15 @@ def typed_path(text: str, folder: Path) -> Path:
 
 
 def typed_file(text: str, folder: Path) -> Path:
-    """``typed_path`` of a file to write; raises ``StorageError`` if a folder is there, too."""
+    """``typed_path`` of a file of games to write; a new one gets the ending .pdn if it has none of ``ENDINGS``.
+
+    Raises:
+        StorageError: as ``typed_path`` does, and if a folder is there.
+    """
     path = typed_path(text, folder)
     if is_folder(path):
         raise StorageError(errno.EISDIR, f"{path} is a folder: add the name of a file")
-    return path
+    return path if path.suffix.lower() in ENDINGS or is_there(path) else path.with_name(f"{path.name}{ENDINGS[0]}")
 
 
 def is_folder(path: Path) -> bool:
@@ -93,6 +98,13 @@ def commands_of(comment: str) -> str:
 
 def without_commands(comment: str) -> str:
     return one_line(_COMMAND.sub(" ", comment))
+
+
+def holds_several(text: str) -> bool:
+    """Whether a text has more than one game with tags or moves."""
+    games = split_games(tokenize(StringIO(clean(text), newline=None)))
+    real = (tokens for tokens in games if any(token.kind in ("tag", "move") for token in tokens))
+    return len(list(islice(real, 2))) > 1
 
 
 def title_of(game: PdnGame) -> str:

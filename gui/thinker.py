@@ -18,6 +18,7 @@ from engine.board import Board, Move
 from engine.errors import IllegalMoveError, one_line
 from engine.players import Player, PlayerError, Thinking, WatchablePlayer
 from engine.players.base import close_player, search_moves
+from engine.players.pondering import PonderingPlayer
 from engine.players.watching import PlanningPlayer
 from engine.reasons.explaining import Explainer
 
@@ -96,6 +97,7 @@ class Thinker:
         self._job: _Job | None = None  # the current request
         self._waiting: _Job | None = None  # the current request, until the thread takes it
         self._wanted: OpponentSpec | None = None  # player to make when there is no request
+        self._resting = False  # whether players are to stop thinking in their opponents' time
         self._closed = False
         self._number = 0
         self._thread = threading.Thread(target=self._work, name="thinker", daemon=True)
@@ -167,6 +169,13 @@ class Thinker:
         with self._changed:
             self._stop()
             self.snapshot = self.review = None
+        self.rest()
+
+    def rest(self) -> None:
+        """Has players that think in their opponents' time stop, until they are asked again."""
+        with self._changed:
+            self._resting = True
+            self._changed.notify()
 
     def close(self) -> None:
         """Ends the thread and the players; later requests raise ``RuntimeError``."""
@@ -182,12 +191,15 @@ class Thinker:
     def _work(self) -> None:
         while True:
             with self._changed:
-                while self._waiting is None and self._wanted is None and not self._closed:
+                while self._waiting is None and self._wanted is None and not (self._resting or self._closed):
                     self._changed.wait()
                 if self._closed:
                     return
                 job, self._waiting = self._waiting, None
                 wanted, self._wanted = self._wanted, None
+                resting, self._resting = self._resting, False
+            if resting:
+                self._bench.rest()
             if wanted is not None:
                 self._bench.player(wanted)
             if job is None:
@@ -337,6 +349,13 @@ class _Bench:
         future = self._players.pop(spec, None)
         if future is not None:
             future.add_done_callback(_close)
+
+    def rest(self) -> None:
+        """See ``Thinker.rest``."""
+        for future in self._players.values():
+            player = future.result() if future.done() and future.exception() is None else None
+            if isinstance(player, PonderingPlayer):
+                player.stop()
 
     def close(self) -> None:
         """Closes all players in parallel and waits for this, except for players that are still being made."""

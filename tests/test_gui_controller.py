@@ -1,5 +1,6 @@
 """A game in play without a window: whose turn, clocks that go on while one looks back, draw offers, endings."""
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -7,20 +8,24 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from programs import PATIENCE
+from programs import PATIENCE, until
 
-from engine.board import Move
+from engine.board import Board, Move
 from engine.fen import Color
 from engine.players import AlphaBetaPlayer
 from engine.players.base import PlayerError
+from engine.players.pondering import PonderingPlayer
 from engine.players.search_player import SearchPlayer
 from engine.players.time_control import TimeControl
+from engine.players.watching import Purpose
 from engine.search import SearchConfig, UniformEvaluator
 from gui.autosave import Autosave
 from gui.controller import GameController
+from gui.draw_offers import answer_offer
 from gui.endgame_info import EndgameInfo, Exact, Verdict
 from gui.opponents import Opponents, OpponentSpec
 from gui.plan import BOTH, GamePlan, PlayerNames
+from gui.snapshot import Mode
 from gui.thinker import Thinker
 from gui.views.game_facts import player_state
 
@@ -31,9 +36,10 @@ RANDOM = OpponentSpec(kind="random")
 class Game:
     """A controller with a clock that is set by hand."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, opponents: Opponents | None = None) -> None:
         self.now = 0.0
-        self.thinker, self.endgame, self.autosave = Thinker(Opponents()), EndgameInfo(), Autosave(folder)
+        self.thinker, self.endgame = Thinker(opponents or Opponents()), EndgameInfo()
+        self.autosave = Autosave(folder)
         self.controller = GameController(
             self.thinker, self.endgame, self.autosave, ("random", "rollout", "alphabeta"), lambda: self.now
         )
@@ -56,14 +62,16 @@ class Game:
     def left(self) -> tuple[float | None, float | None]:
         return self.controller.clock.remaining(Color.BLACK), self.controller.clock.remaining(Color.WHITE)
 
+    def close(self) -> None:
+        self.thinker.close()
+        self.endgame.close()
+        self.autosave.close()
+
 
 @pytest.fixture
 def game(tmp_path: Path) -> Iterator[Game]:
-    made = Game(tmp_path)
-    yield made
-    made.thinker.close()
-    made.endgame.close()
-    made.autosave.close()
+    with contextlib.closing(Game(tmp_path)) as made:
+        yield made
 
 
 def test_looking_back_leaves_the_clocks_alone_and_taking_back_sets_them(game: Game) -> None:
@@ -113,6 +121,76 @@ def test_a_flag_falls_in_the_game_not_in_a_line_that_is_looked_at(game: Game) ->
     controller.tick()
     assert controller.session.finished
     assert controller.session.texts == ["11-15"]
+
+
+def test_looking_through_a_variation_leaves_game_and_clocks_alone(game: Game) -> None:
+    controller = game.start(*Color, clock="300+2")
+    for text, seconds in (("11-15", 10), ("22-18", 20), ("15x22", 0)):
+        game.move(text, seconds)
+    controller.go_to(1)
+    game.move("23-19")
+    game.now += 100
+    controller.turn_to_variation()
+    controller.go_to(3)
+    assert controller.browsing  # an agent would not move here
+    controller.go_to(2)
+    controller.turn_to_variation()
+    assert (controller.session.texts, game.left()) == (["11-15", "23-19"], (192, 302))
+
+
+def test_a_variation_that_ends_leaves_the_clock_of_the_game_running(game: Game) -> None:
+    controller = game.start(*Color, clock="300+2")
+    board = controller.session.board.copy()
+    while board.outcome() is None:
+        board.push(board.legal_moves[0])
+    game.move("12-16", seconds=10)
+    controller.keep_line(board.move_stack)
+    assert controller.session.is_over
+    assert not controller.session.finished
+    game.now += 7
+    assert controller.clock.running is Color.WHITE
+    assert game.left() == (292, 293)
+
+
+def test_an_agent_that_lost_on_time_has_time_in_what_is_tried(game: Game, monkeypatch: pytest.MonkeyPatch) -> None:
+    controller, asked = game.start(Color.BLACK, spec=DEEP, clock="1/5"), list[float | None]()
+    game.move("11-15")
+    controller.paused = True  # so that its flag falls
+    controller.clock.start(Color.WHITE)
+    game.now += 6
+    controller.tick()
+    assert controller.session.finished
+    controller.paused = False
+    controller.go_to(0)
+    request = game.thinker.request
+
+    def note(board: Board, spec: OpponentSpec, mode: Mode, seconds: float | None = None) -> int:
+        asked.append(seconds)
+        return request(board, spec, mode, seconds)
+
+    monkeypatch.setattr(game.thinker, "request", note)
+    game.move("9-14")
+    controller.tick()
+    assert asked == [None]
+
+
+def test_an_agent_thinks_in_the_time_of_others_only_while_it_plays(tmp_path: Path) -> None:
+    class Endless(PonderingPlayer):
+        def _search(self, board: Board, purpose: Purpose) -> None:
+            self._enough.wait()
+
+    player = Endless(SearchPlayer("search", UniformEvaluator(), SearchConfig(), seconds=0.05))
+
+    def thinks() -> bool:
+        return any(thread.name == "ponder" for thread in threading.enumerate())
+
+    with contextlib.closing(Game(tmp_path, Opponents(network=lambda spec: player))) as game:
+        for end in (game.controller.resign, game.controller.leave, game.controller.toggle_pause):
+            game.start(Color.WHITE, spec=OpponentSpec(kind="network"))
+            game.tick_until_moves(1)
+            until(thinks, "a search in the other's time")
+            end()
+            until(lambda: not thinks(), "its end", 60)
 
 
 def test_a_move_in_an_earlier_position_sets_the_clocks_back(game: Game) -> None:
@@ -312,6 +390,22 @@ def test_an_offer_waits_until_the_agent_has_a_value(game: Game) -> None:
     score = controller.scores[1]
     assert controller.session.is_over == (score >= 0.5)
     assert len(controller.session.nodes) == (1 if score >= 0.5 else 2) or controller.agent_to_move
+
+
+def test_an_offer_waits_while_a_variation_is_shown_and_ends_with_a_change_of_sides(game: Game) -> None:
+    controller = game.start(*Color)
+    for text in ("11-15", "23-19"):
+        game.move(text)
+    controller.go_to(1)
+    game.move("22-18")
+    controller.turn_to_variation()
+    assert not controller.session.on_main_line
+    controller.humans = frozenset({Color.BLACK})
+    controller.session.draw_offer = Color.BLACK
+    answer_offer(controller)
+    assert controller.session.draw_offer is Color.BLACK
+    controller.take_over()
+    assert controller.session.draw_offer is None
 
 
 def test_who_knows_no_values_declines(game: Game) -> None:

@@ -31,7 +31,7 @@ from gui.views.collection_page import CollectionPage
 from gui.views.file_pages import FilesPage, LoadPage, SavePage, last_folder
 from gui.views.geometry import Rect
 from gui.views.library_pages import LibraryPage
-from gui.views.menu_pages import MainPage, OpponentPage, SearchPage
+from gui.views.menu_pages import CheckpointPage, MainPage, OpponentPage, SearchPage
 
 NULL_GAME = '[Event "a"]\n[Black "A\0a"]\n[White "B"]\n[Result "*"]\n\n1. 11-15 {so \0 so} *\n\n'
 
@@ -143,6 +143,38 @@ def test_a_bare_name_is_saved_where_the_last_game_was(app: App, tmp_path: Path) 
     assert (tmp_path / "mine.pdn").exists()
     assert last_folder(app) == tmp_path
     assert str(tmp_path) in app.controller.message().text
+
+
+def test_a_name_with_a_dot_is_a_game_s_all_the_same(app: App, tmp_path: Path) -> None:
+    shown(app, SavePage(app))._save("Smith vs. Jones")
+    assert (tmp_path / "Smith vs. Jones.pdn").exists()
+    (tmp_path / "games.dat").touch()
+    assert typed_file("games.dat", tmp_path) == tmp_path / "games.dat"
+    app.preferences.last_folder = ""
+    shown(app, LoadPage(app))._open(tmp_path / "Smith vs. Jones.pdn")
+    assert last_folder(app) == tmp_path
+
+
+def test_games_that_an_analysis_left_out_are_told_of(app: App, tmp_path: Path) -> None:
+    games = tmp_path / "games.pdn"
+    games.write_text("1. 11-99 *")
+    page = shown(app, AnalysisPage(app, games))
+    page._start()
+    frames_until(app, lambda: app.annotator is not None and not app.annotator.at_work)
+    frames(app)
+    text, alarm = page._foot
+    assert alarm
+    assert text.startswith("Games left out: 1; the first: ")
+
+
+def test_a_network_s_folder_may_be_typed_from_the_home(
+    app: App, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    opponent = OpponentPage(app)
+    page = shown(app, CheckpointPage(app, opponent))
+    page._typed("~/net ")
+    assert opponent.spec.checkpoint == str(tmp_path / "net")
 
 
 @pytest.mark.parametrize(("presses", "games"), [(["return"], 2), (["right", "return"], 1), (["escape"], 1)])

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,6 +37,7 @@ from gui.views import game_facts as facts
 from gui.views.board_scene import Passage, TextPanel
 from gui.views.file_pages import GamesPage, KeptPage, LoadPage
 from gui.views.geometry import Rect
+from gui.views.help_scene import HelpScene
 from gui.views.library_pages import LibraryPage
 from gui.views.menu_pages import CheckpointPage, MainPage, OpponentPage, store_spec
 from gui.views.report_scene import ReportScene, _adds
@@ -289,6 +291,47 @@ def test_a_checkpoint_that_is_none_is_said_and_the_window_lives(app: App) -> Non
     press(app, "t")  # the person plays the other side instead
     app.controller.make(app.controller.session.board.parse_pdn("11-15"))
     assert app.controller.session.texts == ["11-15"]
+
+
+def test_several_games_without_events_are_found_too(app: App) -> None:
+    app.begin(plan(Color.BLACK), menu=False)
+    paste(app, re.sub(r"\[Event .*\]\n", "", TWO_GAMES))
+    assert isinstance(page_of(app), GamesPage)
+    app.go.to_game()
+    paste(app, "1. 11-15 * what a game")
+    assert app.go.scene is app.go.game
+
+
+def test_keys_that_come_with_the_one_that_opens_help(app: App) -> None:
+    app.begin(plan(Color.BLACK), menu=False)
+    press(app, "f1", "tab")
+    assert isinstance(app.go.scene, HelpScene)
+    assert app.go.scene.about == "setup"
+
+
+def test_lessons_opened_from_their_help_are_the_same(app: App) -> None:
+    app.begin(plan(Color.BLACK), menu=False)
+    press(app, "f2")
+    lessons = app.go.scene
+    press(app, "f1")
+    assert isinstance(app.go.scene, HelpScene)
+    press(app, "f2")
+    assert app.go.scene is lessons
+    assert len(app.go.scenes) == 2
+
+
+def test_an_analysis_of_a_set_up_position_has_no_clock(app: App) -> None:
+    app.preferences.time_control = "60+1"
+    app.begin(plan(Color.BLACK), menu=False)
+    for name, kind in (("analyse", "none"), (Action.SET_DONE, "fischer")):
+        app.go.open(Action.SETUP)
+        scene = app.go.scene
+        assert isinstance(scene, SetupScene)
+        scene.setup.load_fen("B:W21,22:B11")
+        frames(app)
+        scene.press(name)
+        assert app.controller.session.start_fen == "B:W21,22:B11"
+        assert app.controller.clock.control.kind == kind
 
 
 def test_the_set_up_by_keys(app: App) -> None:

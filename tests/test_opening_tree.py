@@ -115,6 +115,10 @@ def test_the_shelf_names_each_collection_once(tmp_path: Path, library: GameLibra
     shelf.open(own)
     assert [one.label for one in shelf.collections(str(library.path))] == ["Your games", "some.pdn"]
     assert [one.label for one in shelf.collections(str(tmp_path / "none"))] == ["Your games"]
+    (tmp_path / "other.pdn").write_text(GAMES)
+    (replaced,) = (one.library for one in shelf.collections(str(library.path)) if one.label == "some.pdn")
+    assert [one.label for one in shelf.collections(str(tmp_path / "other.pdn"))] == ["Your games", "other.pdn"]
+    assert (replaced in shelf._others.values(), len(shelf._others)) == (False, 2)
     shelf.close()
 
 
@@ -180,6 +184,19 @@ def click_row(app: App, scene: OpeningScene, move: str) -> None:
     for kind in (pygame.MOUSEBUTTONDOWN, pygame.MOUSEBUTTONUP):
         scene.handle(pygame.event.Event(kind, pos=place, button=1))
     app.frame()
+
+
+def test_a_row_chosen_by_keys_stays_in_the_table(app: App, tmp_path: Path) -> None:
+    first = board_after().legal_moves
+    (tmp_path / "kept.pdn").write_text("\n\n".join(f"1. {board_after().pdn(move)} *" for move in first))
+    scene = opened(app)
+    scene.press("source 1")
+    shown = 3
+    scene.table.state = scene.table.state._replace(rows=scene.table.state.rows[:shown])
+    for _ in first:
+        scene.act(Action.CURSOR_DOWN, pygame.event.Event(pygame.KEYDOWN))
+        assert scene._first_row <= scene.chosen < scene._first_row + shown
+    assert scene.chosen == len(first) - 1
 
 
 def test_rows_are_clicked_through_and_the_game_stays(app: App) -> None:

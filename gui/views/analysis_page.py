@@ -89,6 +89,8 @@ class AnalysisPage(MenuScene):
         self._untold = False
         if here.error:
             self.say(here.error, alarm=True)
+        elif here.unread:
+            self.say(f"Games left out: {len(here.unread)}; the first: {here.unread[0]}", alarm=True)
         else:
             self.say("All games are judged" if here.outcome() else f"Stopped: {progress_of(here)}")
         self.rebuild()

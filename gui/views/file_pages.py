@@ -14,7 +14,7 @@ from ..game_library import GameLibrary
 from ..help import Action
 from ..menus import ON_OFF, MenuScene
 from ..messages import without_fen
-from ..pdn_files import PdnGames, clean, is_folder, typed_file, typed_path
+from ..pdn_files import ENDINGS, PdnGames, clean, is_folder, typed_file, typed_path
 from ..preferences import Preferences
 from ..seats import take_up
 from .analysis_page import AnalysisPage
@@ -152,7 +152,7 @@ class LoadPage(MenuScene):
             self.say(f"cannot read {self.folder}: {error.strerror or error}", alarm=True)
             return []
         entries = [(path, is_folder(path)) for path in paths]
-        shown = [(path, is_dir) for path, is_dir in entries if is_dir or path.suffix.lower() in (".pdn", ".txt")]
+        shown = [(path, is_dir) for path, is_dir in entries if is_dir or path.suffix.lower() in ENDINGS]
         return sorted(shown, key=lambda entry: (not entry[1], entry[0].name.lower()))[:_LISTED_FILES]
 
     def _enter(self, folder: Path) -> None:
@@ -171,6 +171,7 @@ class LoadPage(MenuScene):
 
     def _open(self, path: Path) -> None:
         self.say(f"Reading {path.name} …")
+        remember_folder(self.app, path if is_folder(path) else path.parent)
         self._library = self.app.shelf.open(path, self.app.go.libraries())
 
     def poll(self) -> None:
@@ -225,8 +226,6 @@ class SavePage(MenuScene):
         self.attempt(lambda: self._save_as(typed_file(text, last_folder(self.app))))
 
     def _save_as(self, path: Path) -> None:
-        if path.suffix == "":
-            path = path.with_suffix(".pdn")
         if not path.is_file():
             self._write(path, add=False)
             return

@@ -143,12 +143,12 @@ class HelpScene(Scene):
         self._page = min(max(0, self._page + pages), self.keys.pages - 1)
 
     def act(self, action: Action, event: pygame.event.Event) -> bool:
-        names = [button.name for button in self.tabs.buttons]
         if action is Action.MENU:
             self.app.go.back()
         elif action in (Action.NEXT_CONTROL, Action.PREVIOUS_CONTROL):
+            names = list(_TABS)
             place = names.index(self.about) + (1 if action is Action.NEXT_CONTROL else -1)
-            self._press(names[:-1][place % (len(names) - 1)])
+            self._press(names[place % len(names)])
         elif action in (Action.NEXT_PAGE, Action.PREVIOUS_PAGE):
             self._turn(1 if action is Action.NEXT_PAGE else -1)
         else:

@@ -2,6 +2,7 @@
 
 import random
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.ballots import ballots, playable_ballots
@@ -19,6 +20,7 @@ from ..opponents import (
     strength_text,
     with_strength,
 )
+from ..pdn_files import typed_path
 from ..plan import BOTH, GamePlan
 from ..search_settings import SETTINGS, Setting, in_use, with_setting
 from .reading_page import ReadingPage
@@ -278,8 +280,12 @@ class CheckpointPage(ReadingPage[tuple[CheckpointEntry, ...]]):
         for entry in self.found or ():
             self.button(entry.label, partial(self._choose, entry.folder), entry.detail or entry.folder)
         meaning = "A checkpoint's or a run's folder that is not in the list; Enter takes it"
-        self.text_input("Folder", "", 300, meaning, onreturn=self._choose)
+        self.text_input("Folder", "", 300, meaning, onreturn=self._typed)
         self.button("Back", self.leave)
+
+    def _typed(self, text: str) -> None:
+        path = text.strip()
+        self.attempt(lambda: self._choose(str(typed_path(path, Path.cwd())) if path.startswith("~") else path))
 
     def _choose(self, folder: str | None) -> None:
         self.opponent.change(checkpoint=folder or None)

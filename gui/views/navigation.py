@@ -102,6 +102,10 @@ class Navigation:
     def open(self, name: str) -> bool:
         """Shows the scene with a name (mostly an action's), if it is not shown yet; False if there is none."""
         kind = SCENES_BY_NAME.get(name)
-        if kind is not None and not isinstance(self.scene, kind):
+        if kind is None:
+            return False
+        if isinstance(self.scene, HelpScene) and isinstance(self.scenes[-2], kind):
+            self.back()  # a second one would store its record over that of the first
+        elif not isinstance(self.scene, kind):
             self.show(kind)
-        return kind is not None
+        return True

@@ -252,6 +252,8 @@ class OpeningScene(EntryScene):
             step = 1 if action is Action.CURSOR_DOWN else -1
             chosen = (-1 if step > 0 else 1) if self.chosen is None else self.chosen
             self.chosen = min(max(0, chosen + step), max(0, len(self.rows_known) - 1))
+            fits = max(1, len(self.table.state.rows))
+            self._first_row = min(max(self._first_row, self.chosen - fits + 1), self.chosen)
         elif action is Action.ENTER and self.focus is None:
             if self.chosen is not None:
                 self._play_row(self.chosen)

@@ -108,8 +108,9 @@ class SetupScene(BoardScene):
         fen, plan = self.setup.fen(), plan_of(self.app)
         if self.setup.warnings:
             return
-        humans = BOTH if analyse else plan.humans
-        self.app.go.start_game(GamePlan(humans, plan.agents, fen, (), plan.control))
+        if analyse:  # without a clock
+            plan = GamePlan(BOTH, plan.agents)
+        self.app.go.start_game(plan._replace(fen=fen, opening=()))
         if analyse and not self.app.controller.analysing:
             self.app.controller.toggle_analysis()
 
