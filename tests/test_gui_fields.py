@@ -171,7 +171,7 @@ def test_a_network_s_folder_may_be_typed_from_the_home(
     app: App, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    opponent = OpponentPage(app)
+    opponent = OpponentPage(app, "agent")
     page = shown(app, CheckpointPage(app, opponent))
     page._typed("~/net ")
     assert opponent.spec.checkpoint == str(tmp_path / "net")
