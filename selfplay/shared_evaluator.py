@@ -44,6 +44,7 @@ _LONGEST_ADDRESS = 100  # bytes of a socket's path
 LANES = 2  # servers of a GPU
 _IDLE_S = 30.0  # seconds without a client after which the server ends
 _START_S = 120.0  # seconds to wait for the server to start
+_HELD_UP_S = 2.0  # seconds that the server waits for a client which does not finish what it sends
 _TRIES = 5
 _PAUSE_S = 0.2  # seconds between two tries
 _HELLO, _NETWORK, _EVALUATE = b"h", b"n", b"e"
@@ -257,6 +258,7 @@ class _Server:
 
     def _admit(self, listener: socket.socket) -> None:
         connection, _ = listener.accept()
+        connection.settimeout(_HELD_UP_S)  # its process may have been stopped; it connects again when it goes on
         try:
             _, memories, _, _ = socket.recv_fds(connection, 1, 1)
         except OSError:
@@ -277,7 +279,7 @@ class _Server:
                 client.waiting = struct.unpack("<I", payload)[0]
             else:
                 self._take_network(client, payload)
-        except ConnectionError:
+        except (ConnectionError, TimeoutError):
             self._selector.unregister(client.connection)
             client.connection.close()
             self._clients.remove(client)

@@ -251,6 +251,23 @@ def test_a_client_that_is_killed_before_it_sends_its_memory_ends_nothing(served:
     assert client._connection is connection is not None  # the same process still answers
 
 
+@pytest.mark.parametrize("sent", [b"", b"h", b"n", b"n\2\0\0\0{"])
+def test_a_client_that_is_stopped_holds_up_the_others_for_a_moment(
+    served: Path, sent: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared_evaluator, "_HELD_UP_S", 0.2)
+    (address,) = served.glob("cpu-*")
+    with socket.socket(socket.AF_UNIX) as stopped:
+        stopped.connect(str(address))
+        if sent:
+            socket.send_fds(stopped, [b"h"], [shared_evaluator._new_memory()])
+        stopped.sendall(sent.removeprefix(b"h"))
+        net = network("tiny", 1)
+        answers = SharedEvaluator(net, "torch-float32", folder=served).evaluate(positions(3))
+    expected = make_evaluator(net, "torch-float32").evaluate(positions(3))
+    np.testing.assert_allclose(answers[0], expected[0], atol=1e-4)
+
+
 def test_other_games_and_other_code_have_servers_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     programs = {PROGRAM}
     monkeypatch.setenv("CROWNHEAD_IMPORT", "mine.py")
