@@ -221,6 +221,9 @@ def main() -> None:
     except Exception as error:
         if isinstance(error, OtherGameError) and GAME_VARIABLE not in os.environ:
             _play_other(error.game)
+        if type(error).__name__ == "OutOfMemoryError" and not os.environ.get("CROWNHEAD_DEBUG"):  # torch's, of a GPU
+            print(f"crownhead: out of memory: {_one_line(str(error))}", file=sys.stderr)
+            sys.exit(EXIT_BAD_INPUT)
         usage = getattr(error, "format_message", None)  # an error of the command line itself
         if usage is None and (not isinstance(error, EXPECTED) or os.environ.get("CROWNHEAD_DEBUG")):
             raise

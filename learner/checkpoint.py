@@ -264,8 +264,9 @@ def _digest(tensors: Mapping[str, Tensor], text: str) -> str:
 
 
 def _plain(tensor: Tensor) -> Tensor:
-    """The tensor on the CPU, in row-major order, as safetensors stores it."""
-    return tensor.detach().to("cpu").contiguous()
+    """A copy on the CPU, in row-major order, as safetensors stores it: it refuses tensors that share memory, as those
+    of a layer do that a network uses twice."""
+    return tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
 
 
 def parse_json(path: Path, text: bytes | str) -> Any:

@@ -36,6 +36,8 @@ def _import_file(file: str) -> None:
     path = Path(file)
     if not path.is_file():
         raise NetworkError(f"{file}: there is no such file to import")
+    if "." in path.stem:
+        raise NetworkError(f"{file}: the name of a module has no dot; rename the file")
     if str(path.parent) not in sys.path:
         sys.path.append(str(path.parent))  # processes that are started find it there
     found = getattr(_import(path.stem), "__file__", None)
@@ -44,6 +46,8 @@ def _import_file(file: str) -> None:
 
 
 def _import(name: str) -> ModuleType:
+    if name.startswith("."):
+        raise NetworkError(f"no module {name!r} to import: name an installed one, or a file *.py")
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:

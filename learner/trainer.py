@@ -12,6 +12,8 @@ import torch
 from pydantic import BaseModel, Field, ValidationError, model_validator
 from torch import Tensor, nn
 
+from engine.errors import one_line
+
 from .batch import TrainingBatch
 from .checkpoint import check_version, read_tensors, with_prefix, write_tensors
 from .loss import Loss, training_loss
@@ -174,12 +176,13 @@ class Trainer:
             The loss and its figures, and ``gradient_norm`` (before clipping) and ``learning_rate``.
 
         Raises:
-            TrainingError: the loss or its gradient is not finite; only batch-norm statistics have been changed.
+            TrainingError: the loss or its gradient is not finite (only batch-norm statistics have been changed), or the
+                network cannot be compiled.
         """
         planes = planes_on(self.device, batch.positions).contiguous(memory_format=self._layout)
         batch = batch.to(self.device)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self._dtype == torch.bfloat16):
-            policy_logits, wdl_logits = self._forward(planes)
+            policy_logits, wdl_logits = self._outputs(planes)
         loss, figures = self._loss(
             policy_logits.float(), wdl_logits.float(), batch, self.config.policy_weight, self.config.wdl_weight
         )
@@ -199,11 +202,22 @@ class Trainer:
         self._update_average()
         return metrics
 
+    def _outputs(self, planes: Tensor) -> tuple[Tensor, Tensor]:
+        try:
+            outputs: tuple[Tensor, Tensor] = self._forward(planes)
+        except RuntimeError as error:
+            if not self.config.compile or isinstance(error, torch.OutOfMemoryError):
+                raise
+            raise TrainingError(f"trainer.compile: {one_line(error)}: leave it out, or install a compiler") from error
+        return outputs
+
     @torch.no_grad()
     def _update_average(self) -> None:
         decay = min(self.config.ema_decay, self.steps / (self.steps + 9))
-        current = self.network.state_dict()
-        for name, average in self.ema_network.state_dict().items():
+        current, averages = self.network.state_dict(), self.ema_network.state_dict()
+        names = {average.data_ptr(): name for name, average in averages.items()}  # one each: a shared layer has several
+        for name in names.values():
+            average = averages[name]
             if average.is_floating_point():
                 average.lerp_(current[name], 1.0 - decay)
             else:

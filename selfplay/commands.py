@@ -14,6 +14,7 @@ from engine.players.base import search_moves
 from engine.players.search_player import SearchPlayer, best_first, thoughts_of
 from engine.players.spec import NetworkSpec
 from learner.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from learner.inference import check_backend
 from learner.network import try_network
 from learner.report import missing_packages
 
@@ -163,9 +164,16 @@ def _beginning(request: TrainRequest) -> _Beginning:
             raise RunError("a run keeps the size of the network it begins with: leave --set network or --init out")
         changes |= {"network": first.info.network.model_dump(), "init": first.info.digest}
     config = make_config(request.preset, settings, **changes)
-    choose_device(config.device)  # raises if there is no such device, before any file is written
-    try_network(config.network)
+    _check_means(config)
+    for network in (config.network, *([config.student.network] if config.student else [])):
+        try_network(network)
     return _Beginning(config, first, teacher)
+
+
+def _check_means(config: RunConfig) -> None:
+    """Raises, before any file is written, if there is no such device or the backend does not compute the network."""
+    choose_device(config.device)
+    check_backend(config.network, config.selfplay.backend)
 
 
 def _begun(run: RunFolder, beginning: _Beginning) -> RunConfig:
@@ -217,7 +225,7 @@ def _resumed(run: RunFolder, request: TrainRequest) -> RunConfig:
         raise RunError(
             f"{run.path} has made its {most} iterations: give it more with --set loop.max_iterations=N or --minutes"
         )
-    choose_device(changed.device)  # raises if there is no such device, before any file is written
+    _check_means(changed)
     if changed is not config:
         run.begin_stage(changed)
     if limit != state.minutes_limit:

@@ -77,7 +77,7 @@ class LoopConfig(_Settings):
     games_per_iteration: int | None = Field(
         None,
         ge=1,
-        description="alternate as in AlphaGo Zero: this many games, then training on all their samples, a candidate",
+        description="as in AlphaGo Zero: a candidate after this many games and the training on all their samples",
     )
     samples_before_training: int = Field(5000, ge=1, description="samples needed before the first training step")
     reuse: float = Field(

@@ -128,7 +128,7 @@ class SharedEvaluator(NetworkEvaluator):
 
     def _load(self, folded: Network) -> None:
         self._weights = safetensors.torch.save(
-            {name: tensor.contiguous() for name, tensor in self._network.state_dict().items()}
+            {name: tensor.contiguous().clone() for name, tensor in self._network.state_dict().items()}
         )
         self._digest = hashlib.sha256(self._weights).hexdigest()
         self._asked_of(self._tell_network)

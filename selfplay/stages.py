@@ -105,7 +105,7 @@ def training_commands(config: RunConfig) -> list[str]:
     base = make_config(name)
     preset, own = flat_settings(base), flat_settings(first.model_copy(update={"preset": name}))
     named = {"init", "teacher.digest", "mirror"}  # by options; what repeats a run needs a copy of its own
-    differs = [key for key in own if own[key] != preset.get(key)]
+    differs = [key for key in own if key not in preset or own[key] != preset[key]]
     changed = {key: own[key] for key in differs if key not in named and not key.startswith("network.")}
     if first.network != base.network and first.init is None:  # else it has that network's size
         names = [name for name, network in NETWORKS.items() if network == first.network]

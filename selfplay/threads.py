@@ -34,6 +34,8 @@ def choose_device(name: str) -> str:
         raise ValueError(f"device {name!r}: choose cpu, cuda or auto")
     if name.startswith("cuda") and not torch.cuda.is_available():
         raise ValueError(f"device {name}: torch finds no CUDA device here; use --set device=cpu")
+    if name.startswith("cuda:") and int(name[5:]) >= (number := torch.cuda.device_count()):
+        raise ValueError(f"device {name}: torch finds {number} CUDA devices here, counted from cuda:0")
     return name
 
 

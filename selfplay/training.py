@@ -224,7 +224,8 @@ class Training:
         if missing_packages(("matplotlib",)):
             return
         minutes = {"000000": 0.0} | {made.checkpoint: made.minutes for made in self.state.promotions}
-        title = f"preset {self.config.preset}: {self.replay.total_games} games in {self.minutes:.3g} minutes"
+        minutes_used = f"{self.minutes:.3g}" if self.minutes < 1000 else f"{self.minutes:.0f}"
+        title = f"preset {self.config.preset}: {self.replay.total_games} games in {minutes_used} minutes"
         image = ratings_image(self.ratings.table(), self.ratings.reference, minutes, title)
         atomic_write(self.folder.figure_path, image)
 

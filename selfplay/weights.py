@@ -17,7 +17,8 @@ class Weights:
 
     @staticmethod
     def of(network: Network, digest: str) -> "Weights":
-        tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in network.state_dict().items()}
+        # Copies, because safetensors refuses tensors that share memory, as those of a layer that is used twice do.
+        tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in network.state_dict().items()}
         return Weights(network.config, safetensors.torch.save(tensors), digest)
 
     def network(self) -> Network:

@@ -184,6 +184,19 @@ def test_too_little_memory_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert line.startswith("crownhead: out of memory: Unable to allocate")
 
 
+def test_too_little_memory_of_a_gpu_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def starve(*_: object, **__: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory.\nTried to allocate 9 GiB")
+
+    monkeypatch.setattr(front_door, "app", starve)
+    with pytest.raises(SystemExit) as ended:
+        front_door.main()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == "crownhead: out of memory: CUDA out of memory. Tried to allocate 9 GiB\n"
+
+
 def test_analyse_says_when_the_game_is_over(checkpoint: Path) -> None:
     done = crownhead_here("analyse", "B:W32:B", "--net", checkpoint)
     assert done.returncode == 2

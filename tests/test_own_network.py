@@ -11,11 +11,14 @@ import pytest
 import torch
 from programs import crownhead_here
 from pydantic import Field, TypeAdapter, ValidationError
+from test_loss import random_samples
 from torch import Tensor, nn
 
 from engine.sealed import sealed, unsealed
+from learner.batch import make_batch
 from learner.checkpoint import INFO_FILE, CheckpointError, load_checkpoint, save_checkpoint
 from learner.endgame.networks import SelfPlayNetwork
+from learner.expert.commands import named_network
 from learner.inference.calibration import random_positions
 from learner.network import (
     NETWORKS,
@@ -27,7 +30,9 @@ from learner.network import (
 )
 from learner.network_base import FamilyConfig, Network, NetworkError
 from learner.own_modules import import_modules, name_modules
+from learner.trainer import Trainer, TrainerConfig
 from selfplay.config import ConfigError, make_config
+from selfplay.weights import Weights
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "own_network.py"
@@ -183,12 +188,16 @@ def test_modules_are_imported_when_a_family_is_met(tmp_path: Path, monkeypatch: 
     monkeypatch.chdir("/")
     assert config.validate_python({"family": "met"}).family == "met"
     (tmp_path / "platform.py").write_text("")
+    (tmp_path / "met.network.py").write_text("")
     (tmp_path / "lacking.py").write_text("import no_such_module")
     for module, message in (
         (str(tmp_path / "gone.py"), "there is no such file"),
         (str(tmp_path / "platform.py"), "another module is called 'platform'"),
         ("no_such_module", "no module 'no_such_module' to import"),
         ("met_network.inner", "no module 'met_network.inner' to import"),
+        (".met_network", "no module '.met_network' to import"),
+        ("..", "no module '..' to import"),
+        (str(tmp_path / "met.network.py"), "the name of a module has no dot"),
     ):
         name_modules([module])
         with pytest.raises(NetworkError, match=message):
@@ -231,14 +240,52 @@ register_family(FaultyConfig, FaultyNetwork)
     ],
 )
 def test_a_run_of_a_faulty_network_is_refused_and_leaves_no_folder(tmp_path: Path, fault: str, message: str) -> None:
-    done = crownhead_here(
-        "train", "--run", tmp_path / "run", "--set", f'network={{"family":"faulty","fault":"{fault}"}}'
-    )
-    assert done.returncode == 2
-    assert re.search(message, done.stderr), done.stderr
-    assert len(done.stderr.splitlines()) == 1
-    assert not (tmp_path / "run").exists()
+    for setting in ("network", "student.network"):
+        faulty = f'{setting}={{"family":"faulty","fault":"{fault}"}}'
+        done = crownhead_here("train", "--run", tmp_path / "run", "--set", "network=tiny", "--set", faulty)
+        assert done.returncode == 2
+        assert re.search(message, done.stderr), done.stderr
+        assert len(done.stderr.splitlines()) == 1
+        assert not (tmp_path / "run").exists()
     try_network(FaultyConfig())
+
+
+def test_what_is_learnt_from_games_needs_a_sound_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(NETWORKS, "faulty", FaultyConfig(fault="in the making"))
+    with pytest.raises(NetworkError, match="untis"):
+        named_network("faulty", 1)
+
+
+class TiedConfig(FamilyConfig):
+    family: Literal["tied"] = "tied"
+
+
+class TiedNetwork(ThinNetwork):
+    """A network with a layer of two names."""
+
+    def __init__(self, config: TiedConfig) -> None:
+        super().__init__(ThinConfig())
+        self.config = config  # type: ignore[assignment]
+        self.policy_again = self.policy
+
+
+register_family(TiedConfig, TiedNetwork)
+
+
+def test_a_layer_that_is_used_twice_is_averaged_once_and_stored(tmp_path: Path) -> None:
+    network = make_network(TiedConfig())
+    trainer = Trainer(network, TrainerConfig(ema_decay=0.1))
+    before = {name: value.clone() for name, value in trainer.ema_network.named_parameters()}
+    trainer.step(make_batch(*random_samples(16, 1)))
+    current = dict(trainer.network.named_parameters())
+    for name, average in trainer.ema_network.named_parameters():
+        torch.testing.assert_close(average, before[name] + 0.9 * (current[name] - before[name]))
+    save_checkpoint(tmp_path / "net", trainer.ema_network)
+    trainer.save(tmp_path / "state.safetensors")
+    weights = Weights.of(trainer.ema_network, "digest")
+    for other in (load_checkpoint(tmp_path / "net").network, weights.network()):
+        for name, value in trainer.ema_network.state_dict().items():
+            assert torch.equal(other.state_dict()[name], value)
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ from learner.network import NETWORKS, Network, make_network
 from selfplay import shared_evaluator
 from selfplay.config import make_config
 from selfplay.shared_evaluator import SharedEvaluator, serve, shares_evaluator
-from selfplay.threads import gpu_busy, spread_over_gpus
+from selfplay.threads import choose_device, gpu_busy, spread_over_gpus
 from selfplay.worker import actors_here
 
 pytestmark = pytest.mark.skipif(not hasattr(socket, "send_fds"), reason="needs Unix sockets")
@@ -134,6 +134,14 @@ def test_actors_are_divided_between_gpus_and_their_evaluators(monkeypatch: pytes
     assert places == [("cuda:0", 0), ("cuda:1", 0), ("cuda:0", 1), ("cuda:1", 1), ("cuda:0", 2)]
     assert spread_over_gpus("cpu", 3) == ("cpu", 0)
     assert spread_over_gpus("cuda:1", 2) == ("cuda:1", 0)
+
+
+def test_gpus_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
+    assert choose_device("cuda:0") == "cuda:0"
+    with pytest.raises(ValueError, match="device cuda:1: torch finds 1 CUDA devices here"):
+        choose_device("cuda:1")
 
 
 def test_how_busy_a_gpu_is_where_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

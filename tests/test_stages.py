@@ -165,3 +165,15 @@ def test_iterations_that_were_asked_for_with_minutes_stay_asked_for(run_copy: Pa
     assert limit(minutes=10) is None
     assert limit("loop.max_iterations=6", minutes=10) == 6
     assert limit() == limit("search.c_puct=2") == 6  # after Ctrl-C
+
+
+@pytest.mark.parametrize(
+    ("preset", "settings"),
+    [("gpu", ["student=null"]), ("quick", ["student.network=wide32", "student.trainer.gradient_clip=null"])],
+)
+def test_commands_that_repeat_a_run_name_what_is_left_out(preset: str, settings: list[str]) -> None:
+    config = make_config(preset, settings)
+    (command,) = training_commands(config)
+    words = shlex.split(command)
+    assert words[:4] == ["crownhead", "train", "--preset", preset]
+    assert make_config(preset, words[5::2]) == config

@@ -362,3 +362,17 @@ def test_a_loss_of_ones_own_takes_the_place_of_the_usual_one():
     assert metrics[0].keys() == {"loss", "weight", "gradient_norm", "learning_rate"}
     assert metrics[0]["weight"] == 0.25
     assert metrics[-1]["loss"] < 0.05 < metrics[0]["loss"]
+
+
+def test_what_cannot_be_compiled_is_told_in_one_line():
+    trainer = make_trainer()
+
+    def fail(planes):
+        raise RuntimeError("InvalidCxxCompiler: No working C++ compiler found")
+
+    trainer._forward = fail
+    with pytest.raises(RuntimeError, match=r"^InvalidCxxCompiler"):
+        trainer.step(batches(1)[0])
+    trainer.config = trainer.config.model_copy(update={"compile": True})
+    with pytest.raises(TrainingError, match=r"trainer\.compile: InvalidCxxCompiler: .* leave it out"):
+        trainer.step(batches(1)[0])

@@ -219,11 +219,14 @@ def test_create_and_open_refuse_what_does_not_fit(tmp_path: Path) -> None:
         ("teacher.plays=0.5", "--set teacher: use --teacher"),
         ("stages=[]", "--set stages: the run writes that itself"),
         ('loop.anchors=["hub:program"]', "is not random, rollout:N or alphabeta:DEPTH"),
+        ("selfplay.backend=student", "for players whose folder has a student"),
+        ('network={"family":"residual","blocks":1,"channels":16,"board":"8x8"}', "does not compute this network"),
     ],
 )
 def test_a_run_that_cannot_be_leaves_no_folder(tmp_path: Path, setting: str, words: str) -> None:
     begin = ("train", "--preset", "smoke", "--run", tmp_path / "run", "--mirror", (tmp_path / "copy").as_uri())
-    assert_refused(crownhead_here(*begin, "--set", setting), words)
+    kernels = ("--backend", "numba") if "8x8" in setting else ()
+    assert_refused(crownhead_here(*begin, "--set", setting, *kernels), words)
     assert list(tmp_path.iterdir()) == []
 
 

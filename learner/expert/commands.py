@@ -12,7 +12,7 @@ from engine.console import Console
 
 from ..checkpoint import INFO_FILE, WEIGHTS_FILE, CheckpointError, load_checkpoint, naming_errors, save_checkpoint
 from ..endgame.progress import OracleProgress
-from ..network import NETWORKS, Network, make_network
+from ..network import NETWORKS, Network, make_network, try_network
 from ..report import make_writable_folder
 from .accuracy import TOPS, MoveAccuracy, move_accuracy
 from .games import ExpertGames, ExpertGamesError, read_expert_games, split_by_game
@@ -83,9 +83,11 @@ def _check_replaceable(out: Path) -> None:
 def named_network(net: str, seed: int) -> tuple[Network, str | None]:
     """A new network of that size, or one to begin with; and the digest of the latter's checkpoint.
 
-    Raises ``ExpertGamesError`` if it is neither, ``CheckpointError`` if a checkpoint cannot be read.
+    Raises ``ExpertGamesError`` if it is neither, ``CheckpointError`` if a checkpoint cannot be read, ``NetworkError``
+    if an own network is faulty.
     """
     if net in NETWORKS:
+        try_network(NETWORKS[net])
         torch.manual_seed(seed)
         return make_network(NETWORKS[net]), None
     if not Path(net).is_dir():

@@ -3,7 +3,7 @@
 ``make_evaluator`` opens one of them by name or by a rule; ``export`` writes networks for other programs.
 """
 
-from .backends import BackendName, make_evaluator, uses_kernels
+from .backends import BackendName, check_backend, make_evaluator, uses_kernels
 from .evaluator import BackendError, NetworkEvaluator
 
-__all__ = ["BackendError", "BackendName", "NetworkEvaluator", "make_evaluator", "uses_kernels"]
+__all__ = ["BackendError", "BackendName", "NetworkEvaluator", "check_backend", "make_evaluator", "uses_kernels"]

@@ -25,8 +25,7 @@ def make_evaluator(network: Network, backend: str = "auto", device: str = "cpu")
         BackendError: no such backend, or it cannot compute this network.
     """
     name: BackendName = one_of(backend, BackendName, "backend", BackendError)
-    if name == "student":
-        raise BackendError("backend student is for players whose folder has a student beside the network")
+    check_backend(network.config, name)
     known = type(network) in (ResidualNetwork, WideNetwork)  # what a subclass computes is not in its configuration
     if name in KERNELS and not known:
         raise BackendError(f"backend {name} knows no {type(network).__name__}: choose auto or torch")
@@ -35,6 +34,14 @@ def make_evaluator(network: Network, backend: str = "auto", device: str = "cpu")
     if isinstance(network, WideNetwork):
         return WideEvaluator(network)
     return NumbaEvaluator(network, "float32" if name == "numba" else "int16", bounded=name == "auto")
+
+
+def check_backend(config: NetworkConfig, backend: str) -> None:
+    """Raises ``BackendError`` where ``make_evaluator`` would for every network of this configuration."""
+    if backend == "student":
+        raise BackendError("backend student is for players whose folder has a student beside the network")
+    if backend in KERNELS and not uses_kernels(config, "auto", "cpu"):
+        raise BackendError(f"backend {backend} does not compute this network ({config.size}): choose auto or torch")
 
 
 def uses_kernels(config: NetworkConfig, backend: str, device: str) -> bool:
