@@ -171,6 +171,8 @@ def bench_command(request: BenchRequest, quiet: bool) -> BenchFigures:
         raise ConfigError(f"no network size {request.net!r}: choose one of {', '.join(NETWORKS)}")
     use_single_thread()
     console, device = progress_console(quiet), choose_device("auto")
+    network = make_network(NETWORKS[request.net]).eval()
+    evaluator = make_evaluator(network, request.backend, device)  # raises now what is wrong with the backend
     figures: dict[str, Any] = {"device": describe_machine(device), "network": request.net}
     console.print(figures["device"], highlight=False)
 
@@ -182,11 +184,9 @@ def bench_command(request: BenchRequest, quiet: bool) -> BenchFigures:
     report("perft_leaves_per_second", perft_leaves_per_second())
     cases = {f"{g}x{s}": search_simulations_per_second(g, s) for g, s in _SEARCH_CASES}
     report("search_simulations_per_second", cases)
-    network = make_network(NETWORKS[request.net]).eval()
     for n in _BACKEND_BATCHES if device == "cpu" else ():
         figures.setdefault("backend_evaluations_per_second", {})[str(n)] = rates = backend_rates(network, n)
         console.print(f"backends in batches of {n}: {_rounded(rates)}")
-    evaluator = make_evaluator(network, request.backend, device)
     figures["backend"] = evaluator.backend
     console.print(f"backend: {evaluator.backend}")
     batches = {str(n): network_evaluations_per_second(evaluator, random_positions(n)) for n in _BATCHES}

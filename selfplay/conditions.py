@@ -7,7 +7,8 @@ from engine.search import SearchConfig
 
 @dataclass(frozen=True)
 class Conditions:
-    """Conditions under which a player is made; settings in the text of a network override them.
+    """Conditions under which a player is made. Settings in the text of a network override them, but a time limit
+    overrides its number of simulations.
 
     Attributes:
         simulations: simulations per move of a network, if its text names none; None for the default.

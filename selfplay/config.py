@@ -287,7 +287,7 @@ PRESETS: dict[str, dict[str, Any]] = {
             "reuse": 5.0,
             "anchor_games": 6,
         },
-        "gate": {"max_games": 400, "elo1": 30},
+        "gate": {"max_games": 312, "elo1": 30},  # every ballot once: networks would play the same games again
         "replay": {"window_start": 500_000},
     },
 }

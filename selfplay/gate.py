@@ -29,7 +29,7 @@ class GateConfig(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     """
 
     rule: Literal["sprt", "winrate"] = "sprt"
-    max_games: int = Field(200, ge=2, description="largest number of games")
+    max_games: int = Field(200, ge=2, description="largest number of games; above 312, games come again")
     elo0: float = Field(0.0, ge=-1000, le=1000, description="hypothesis H0: Elo of the candidate above the best")
     elo1: float = Field(50.0, ge=-1000, le=1000, description="hypothesis H1: Elo of the candidate above the best")
     alpha: float = Field(0.05, gt=0, lt=0.5, description="probability of promotion at strength elo0")

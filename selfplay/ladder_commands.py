@@ -46,7 +46,7 @@ _FIRST_DOUBLED = 32  # simulations
 
 
 class LadderFigures(StandingsFigures):
-    """Results of ``crownhead ladder`` for a run (or network), its report's folder, and errors in games."""
+    """Results of ``crownhead ladder`` for a run (or network), its report's folder, and errors in games played now."""
 
     run: str
     out: str
@@ -77,7 +77,7 @@ def _climbers(request: LadderRequest) -> _Climbers:
         first = _FIRST_DOUBLED if request.simulations is None else request.simulations
         numbers = [first << doubling for doubling in range(request.doublings + 1)]
         spec = parse_network(str(request.run))
-        if spec.level is not None:
+        if spec.level is not None or spec.simulations is not None:
             raise RunError(f"{spec.text} has simulations of its own: --doublings needs a network")
         check_simulations(numbers[-1])
         specs = {str(number): replace(spec, simulations=number) for number in numbers}
@@ -129,7 +129,7 @@ def ladder_command(request: LadderRequest, quiet: bool) -> LadderFigures:
     pairings = {(a, b): pairing(a.spec, b.spec) for a, b in pairs}
     with claimed(request.target / _RESULTS_FILE):
         results = LadderResults(request.target / _RESULTS_FILE, settings)
-        pool = open_pool(request.jobs, request.address, None, games * len(pairs))
+        pool = open_pool(request.jobs, request.address, None, games * len(pairs), specs.values())
         errors = play_missing(pairings, openings, games, pool, results, quiet)
     tallies = {(a.name, b.name): results.tally(a.name, b.name, games) for a, b in pairs}
     standings = Standings.of(players, tallies)

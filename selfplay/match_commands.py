@@ -1,7 +1,7 @@
 """``crownhead match``."""
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, NotRequired
 
 from engine.console import Console
@@ -56,15 +56,15 @@ def start_engines(players: Iterable[PlayerSpec]) -> None:
             player.start()
 
 
-def choose_jobs(jobs: int | None, pairing: Pairing | None, games: int) -> int:
+def choose_jobs(jobs: int | None, pairing: Pairing | None, games: int, players: Iterable[PlayerSpec] = ()) -> int:
     """Number of processes for ``games`` games: ``jobs`` if given, else one per core.
 
     Untimed networks play in one process, which judges the positions of all games in one batch. A pondering player needs
-    a core of its own, so there is one process for two cores. ``pairing`` is None for several pairings.
+    a core of its own, so there is one process for two cores. ``pairing`` is None for several pairings of ``players``.
     """
     from .threads import num_cores
 
-    players = () if pairing is None else pairing.players
+    players = players if pairing is None else pairing.players
     ponders = any(isinstance(player, NetworkSpec) and player.ponder for player in players)
     wanted = num_cores() // (2 if ponders else 1)
     if jobs is not None:
@@ -74,13 +74,15 @@ def choose_jobs(jobs: int | None, pairing: Pairing | None, games: int) -> int:
     return max(1, min(wanted, games))
 
 
-def open_pool(jobs: int | None, address: str | None, pairing: Pairing | None, games: int) -> MatchPool:
+def open_pool(
+    jobs: int | None, address: str | None, pairing: Pairing | None, games: int, players: Iterable[PlayerSpec] = ()
+) -> MatchPool:
     """The pool that plays the games: ``choose_jobs`` processes here, or those of a Ray cluster.
 
     Raises ``ClusterError`` if the cluster cannot be joined.
     """
     if address is None:
-        return MatchPool(choose_jobs(jobs, pairing, games))
+        return MatchPool(choose_jobs(jobs, pairing, games, players))
     from .ray_match import RayStarter
 
     return MatchPool(min(jobs or games, max(1, games)), RayStarter(address))
@@ -126,7 +128,8 @@ def _played(request: MatchRequest, quiet: bool) -> MatchFigures:
     control, games = request.control, request.games
     pairing, chosen, file, kept = prepare(request)
     if not quiet:
-        _tell_untimed(pairing)
+        _tell_ignored(pairing)
+        _tell_repeated(pairing, chosen)
     start_engines(pairing.players)
     starts = [(index, chosen[index // 2]) for index in range(games) if index not in kept]
     test = request.test()
@@ -152,11 +155,21 @@ def _played(request: MatchRequest, quiet: bool) -> MatchFigures:
     return figures
 
 
-def _tell_untimed(pairing: Pairing) -> None:
-    """Prints which players ignore the time limit, if there is one."""
-    untimed = {spec.text: None for spec in pairing.players if not spec.timed}  # each once, also against itself
-    for name in untimed if pairing.control.kind != "none" else ():
-        text = f"{name} ignores time limits"
+def _tell_ignored(pairing: Pairing) -> None:
+    """Prints which players ignore the time limit, or a number of their own because of it, if there is one."""
+    for spec in dict.fromkeys(pairing.players) if pairing.control.kind != "none" else ():  # once, also against itself
+        if not spec.timed:
+            Console(stderr=True).print(f"{spec.text} ignores time limits", soft_wrap=True)
+        elif isinstance(spec, NetworkSpec) and spec.simulations is not None:
+            text = f"{spec.text}: time alone limits its search, {spec.simulations} is ignored"
+            Console(stderr=True).print(text, soft_wrap=True)
+
+
+def _tell_repeated(pairing: Pairing, chosen: Sequence[Opening]) -> None:
+    """Prints that games are repeated, where openings come again and both players answer from the board alone."""
+    different = len({opening.board.fen() for opening in chosen})
+    if different < len(chosen) and pairing.control.kind == "none" and all(spec.repeats for spec in pairing.players):
+        text = f"{len(chosen)} pairs have {different} openings: these players repeat games, and the ± is too small"
         Console(stderr=True).print(text, soft_wrap=True)
 
 

@@ -18,6 +18,7 @@ from .command_line.options import request_command
 from .match_commands import MatchFigures, match_command, prepare
 from .requests import MatchesRequest, MatchRequest, RequestError
 
+_BEFORE_COMMENT = re.compile(r"""(?:"(?:\\.|[^"\\])*"|'[^']*'|\\.|(?<=\S)\#|[^"'\\\#])*""")
 _NAME_LENGTH = 60  # characters of a match's line in the name of its PDN file
 
 
@@ -61,7 +62,7 @@ def _read_queue(file: Path, folder: Path) -> Iterator[tuple[str, MatchRequest]]:
     seen = set()
     for number, text in enumerate(read_text(file).splitlines(), 1):
         try:
-            words = shlex.split(text, comments=True)
+            words = words_of(text)
             if not words:
                 continue
             line = shlex.join(words)
@@ -74,6 +75,17 @@ def _read_queue(file: Path, folder: Path) -> Iterator[tuple[str, MatchRequest]]:
             if usage is None and not isinstance(error, ValueError | OSError):
                 raise
             raise RequestError(f"{file}, line {number}: {usage() if usage else error}") from error
+
+
+def words_of(line: str) -> list[str]:
+    """The words of a line as a shell sees them: ``#`` begins a comment only where a word begins.
+
+    ``shlex`` alone would cut off the rest of a line behind ``runs/x#2``.
+    """
+    found = _BEFORE_COMMENT.match(line)
+    assert found is not None  # it matches the empty text
+    rest = line[found.end() :]
+    return shlex.split(found[0] if rest.startswith("#") else line)
 
 
 def _match_of(words: list[str], pdn: Path) -> MatchRequest:

@@ -174,9 +174,9 @@ def _read_data(path: Path, digest: str, student: str | None) -> CardData:
 
 
 def _without_student(data: CardData, student: str | None, target: Path, console: Console) -> CardData:
-    """Removes results that depend on the student (timed matches and its win/draw/loss head), and their games."""
+    """Removes results that depend on the student (timed matches, its head, the first move), and their games."""
     timed = {f"match {trial.name}": _games(target, trial) for trial in TRIALS if trial.seconds is not None}
-    of_student = {*timed, "head"}
+    of_student = {*timed, "head", "first move"}
     gone = [name for name in data.results if name in of_student]
     if gone:
         console.print(f"The student has changed; measured again: {', '.join(gone)}")
@@ -231,13 +231,14 @@ def _measurements(
     return [*alone, ("conversion", conversion), *((f"match {which.name}", trial(which)) for which in TRIALS)]
 
 
-def first_move(player: str, simulations: int = 400) -> dict[str, float]:
-    """Seconds from the start of ``crownhead engine`` to its first move, with all functions compiled (second start)."""
-    command = [sys.executable, "-m", "crownhead", "engine", player, "--simulations", str(simulations)]
+def first_move(player: str, move_seconds: float = 0.1) -> dict[str, float]:
+    """Seconds from the start of ``crownhead engine`` to the end of its first move, a search of ``move_seconds``; all
+    functions are compiled (second start)."""
+    command = [sys.executable, "-m", "crownhead", "engine", player]
     seconds = 0.0
     for _ in range(2):
         begun = time.perf_counter()
-        with HubPlayer(shlex.join(command), start_patience=600) as engine:
+        with HubPlayer(shlex.join(command), move_seconds, start_patience=600) as engine:
             engine.choose([Board()])
             seconds = time.perf_counter() - begun
-    return {"seconds": seconds, "simulations": simulations}
+    return {"seconds": seconds, "move_seconds": move_seconds}

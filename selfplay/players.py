@@ -129,9 +129,8 @@ def make_player(spec: PlayerSpec, conditions: Conditions = USUAL) -> Player:
     """
     if not isinstance(spec, NetworkSpec):
         return make_simple_player(spec, conditions.seconds, conditions.seed)
+    _check(spec, conditions)
     folder = checkpoint_folder(spec.folder)
-    if spec.ponder and conditions.seconds is None and conditions.search is None:
-        raise PlayerError(f"{spec.text}: pondering is for games with a time limit: give seconds or a clock")
     use_single_thread()
     if spec.level is not None:
         return _level_player(spec.level, folder, conditions)
@@ -142,16 +141,26 @@ def make_player(spec: PlayerSpec, conditions: Conditions = USUAL) -> Player:
         return _alphabeta_player(spec, network, conditions)
     if student is not None:
         evaluator = make_evaluator(student.network)
-    elif backend == "student":
-        raise BackendError(
-            f"{folder}: there is no student beside this network; train with --set student.network=wide512"
-        )
     else:
         evaluator = make_evaluator(load_checkpoint(folder).network, backend, choose_device(conditions.device))
     player = _search_player(spec.text, evaluator, search, conditions)
     if conditions.is_timed and search_is_compiled():
         player.prepare()
     return PonderingPlayer(player) if spec.ponder else player
+
+
+def _check(spec: NetworkSpec, conditions: Conditions) -> None:
+    """Raises, without loading the network, what is wrong with a player under these conditions."""
+    if spec.ponder and conditions.seconds is None and conditions.search is None:
+        raise PlayerError(f"{spec.text}: pondering is for games with a time limit: give seconds or a clock")
+    folder = checkpoint_folder(spec.folder)
+    if spec.alphabeta and not isinstance(network := _info(spec, conditions).network, WideConfig):
+        raise BackendError(f"{spec.text}: alpha-beta is for wide networks, and this one is {network.family}")
+    wants_student = not spec.alphabeta and (spec.backend or conditions.backend) == "student"
+    if wants_student and not has_student(folder):
+        raise BackendError(
+            f"{folder}: there is no student beside this network; train with --set student.network=wide512"
+        )
 
 
 def _level_player(level: Level, folder: Path, conditions: Conditions) -> LevelPlayer:
@@ -201,6 +210,7 @@ def settings_text(spec: NetworkSpec, conditions: Conditions) -> str:
 
     A resumed match or ladder keeps earlier games only if this text is the same. The network is not loaded.
     """
+    _check(spec, conditions)
     folder, search = checkpoint_folder(spec.folder), search_of(spec, conditions)
     if spec.alphabeta:
         limit = f"nodes={conditions.limit_of(spec.simulations, DEFAULT_NODES)} " if conditions.seconds is None else ""

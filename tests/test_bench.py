@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from learner.inference import BackendError
 from learner.inference.calibration import random_positions
 from learner.inference.torch_evaluator import TorchEvaluator
 from learner.network import NETWORKS, make_network
@@ -82,3 +83,9 @@ def test_three_actors_share_a_gpu_or_the_cores_there_are(
     config = make_config("smoke", ["selfplay.games_in_lockstep=8", "selfplay.backend=torch"], pool=pool)
     assert bare_network_rate(make_network(NETWORKS["tiny"]), config, 3) == 800 * times
     assert asked == [("torch", device)]
+
+
+def test_a_backend_that_cannot_be_is_refused_before_anything_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench, "perft_leaves_per_second", lambda: pytest.fail("it began"))
+    with pytest.raises(BackendError, match="student"):
+        bench_command(BenchRequest("tiny", backend="student"), True)

@@ -138,6 +138,7 @@ def test_analyse(checkpoint: Path) -> None:
         (["rules", "--dir", "tables"], "--dir is for --learn"),
         (["match", "alphabeta:champion@0", "random"], "at least 1 is needed"),
         (["ladder", "level:club", "--doublings", "3"], "simulations of its own"),
+        (["ladder", "champion@800", "--doublings", "3"], "simulations of its own"),
         (["ladder", "champion", "--simulations", "200", "--doublings", "12"], "819200, not in 0 to 200000"),
         (["play", "--text", "--menu"], "leave --menu"),
         (["play", "--simulations", "8", "--seconds", "1"], "not both"),

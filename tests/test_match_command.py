@@ -13,6 +13,7 @@ import pytest
 import torch
 from programs import ROOT, crownhead_program, wait_until
 
+from engine.ballots import playable_ballots
 from engine.board import Board
 from engine.errors import PdnError
 from engine.files import StorageError
@@ -23,6 +24,7 @@ from engine.players.time_control import TimeControl
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
 from selfplay.conditions import Conditions
+from selfplay.config import PRESETS, make_config
 from selfplay.gate import log_likelihood_ratio
 from selfplay.match_commands import choose_jobs, match_command, settings_of
 from selfplay.match_record import FLAG, MatchGame, MatchResult, MoveNote
@@ -425,6 +427,29 @@ def test_limits_that_make_no_difference_are_told(capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().err.count("ignores time limits") == 1
 
 
+def test_a_number_that_a_time_overrides_and_games_that_repeat_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    torch.manual_seed(0)
+    net = str(tmp_path / "net")
+    save_checkpoint(net, make_network(NETWORKS["tiny"]))
+    (tmp_path / "one.fen").write_text("B:W32:B5\n")
+    openings, twice = f"file:{tmp_path / 'one.fen'}", "2 pairs have 1 openings"
+    match(f"{net}@5@off", "random", games=1, seconds=0.01, openings=openings, quiet=False)
+    assert capsys.readouterr().err.count("@5@off: time alone limits its search, 5 is ignored") == 1
+    match(f"{net}@5@off", f"{net}@3@off", games=4, openings=openings, quiet=False)
+    said = capsys.readouterr().err
+    assert "is ignored" not in said
+    assert twice in said
+    for other, games in ((f"{net}@3@off", 2), ("rollout:4", 4)):
+        match(f"{net}@5@off", other, games=games, openings=openings, quiet=False)
+        assert "openings" not in capsys.readouterr().err
+
+
+def test_no_gate_plays_its_games_twice() -> None:
+    assert all(make_config(name).gate.max_games <= 2 * len(playable_ballots()) for name in PRESETS)
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -462,6 +487,7 @@ def test_how_many_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert choose_jobs(None, Pairing(net, ponders, timed), 100) == 4
     assert choose_jobs(None, Pairing(ponders, ponders, timed), 100) == 4
     assert choose_jobs(None, None, 100) == 8
+    assert choose_jobs(None, None, 100, (net, ponders)) == 4
 
 
 def test_a_clock_reaches_an_external_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from programs import ROOT, crownhead_program, wait_until
 
 from engine.pdn import read_games
-from selfplay.match_queue import matches_command
+from selfplay.match_queue import matches_command, words_of
 from selfplay.requests import MatchesRequest, RequestError
 
 QUEUE = """
@@ -79,6 +79,7 @@ def test_ctrl_c_names_no_option_that_a_queue_has_not(tmp_path: Path) -> None:
         ("random random --openings nothing", "neither ballots nor random:K"),
         ("random random --openings file:nowhere", "cannot read nowhere"),
         ("random tablebase:nowhere", "cannot read the folder nowhere"),
+        ("champion@ponder random", "pondering is for games with a time limit"),
     ],
 )
 def test_a_wrong_line_is_named_before_anything_is_played(tmp_path: Path, line: str, message: str) -> None:
@@ -87,6 +88,20 @@ def test_a_wrong_line_is_named_before_anything_is_played(tmp_path: Path, line: s
     with pytest.raises(RequestError, match=rf"queue\.txt, line 2: .*{re.escape(message)}"):
         matches_command(MatchesRequest(file, out), quiet=True)
     assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("random net#2 --games 2  # don't", ["random", "net#2", "--games", "2"]),
+        ("# all", []),
+        ("", []),
+        ("a 'b #c' #d", ["a", "b #c"]),
+        ('"a # b"#c \\#d # e', ["a # b#c", "#d"]),
+    ],
+)
+def test_a_comment_begins_with_a_word(line: str, words: list[str]) -> None:
+    assert words_of(line) == words
 
 
 def test_an_empty_queue_is_refused(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 
+from engine.players import HubPlayer
 from engine.tablebase.folder import SHIPPED
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
@@ -139,22 +140,31 @@ def test_another_student_plays_again_what_a_student_plays(
         monkeypatch.setattr(model_card, name, None)
     capsys.readouterr()
     after = card(run, out, quiet=False)
-    assert "measured again: head, match timed" in capsys.readouterr().err
+    assert "measured again: head, first move, match timed" in capsys.readouterr().err
     assert after["student"] == info.digest
     changed = {name for name in before["results"] if before["results"][name] != after["results"][name]}
-    assert changed <= {"head", "match timed"}, "the new games may have ended like the old ones"
+    assert changed <= {"head", "first move", "match timed"}, "the new games may have ended like the old ones"
     assert (out / "matches" / "random.pdn").read_bytes() == games["random"]
     assert b"student=" in (out / "matches" / "timed.pdn").read_bytes()
     assert b"student=" not in games["timed"]
 
 
 @pytest.mark.slow
-def test_first_move(tmp_path: Path) -> None:
+def test_first_move(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(0)
     save_checkpoint(tmp_path / "net", make_network(NETWORKS["tiny"]))
-    figures = model_card.first_move(str(tmp_path / "net"), simulations=2)
-    assert figures["simulations"] == 2
-    assert figures["seconds"] > 0
+    levels: list[dict[str, float]] = []
+    begin = HubPlayer.begin
+
+    def noted(self: HubPlayer, *arguments: Any) -> Any:
+        levels.append(self._level)
+        return begin(self, *arguments)
+
+    monkeypatch.setattr(HubPlayer, "begin", noted)
+    figures = model_card.first_move(str(tmp_path / "net"), 0.2)
+    assert levels == 2 * [{"move-time": 0.2}]
+    assert figures["move_seconds"] == 0.2
+    assert figures["seconds"] > 0.2
 
 
 def test_a_ladder_of_an_older_program_is_shown_without_scores() -> None:

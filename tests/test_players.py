@@ -149,6 +149,11 @@ def test_a_name_makes_the_player_of_that_name(text: str) -> None:
     assert make_simple_player(spec).name == spec.text == text
 
 
+def test_who_uses_a_time_limit() -> None:
+    timed = {"random": False, "alphabeta:3": True, "level:club": False, "champion@off": True, "rules": False}
+    assert {text: parse_player(text).timed for text in timed} == timed
+
+
 def test_the_shortest_form() -> None:
     texts = {
         "alphabeta:08": "alphabeta:8",

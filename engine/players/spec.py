@@ -45,6 +45,8 @@ class _Spec:
     kind: ClassVar[str]
     timed: ClassVar[bool] = False
     """Whether the player uses a time limit."""
+    repeats: ClassVar[bool] = False
+    """Whether it answers from the board alone, so that it plays the same game again."""
 
     @property
     def text(self) -> str:
@@ -88,7 +90,7 @@ class RulesSpec(_Spec):
     """``rules`` or ``rules:FILE``; the rules that come with the package if None."""
 
     path: str | None = None
-    kind = "rules"
+    kind, repeats = "rules", True
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,16 @@ class NetworkSpec:
     settings: tuple[tuple[str, str], ...] = ()
     alphabeta: bool = False
     level: Level | None = None
-    timed: ClassVar[bool] = True
+
+    @property
+    def timed(self) -> bool:
+        """Whether the player uses a time limit."""
+        return self.level is None
+
+    @property
+    def repeats(self) -> bool:
+        """Whether, without a time limit, it plays the same game again; others draw moves by chance."""
+        return self.level is None and not self.alphabeta
 
     @property
     def text(self) -> str:
