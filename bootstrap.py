@@ -35,6 +35,7 @@ EXTRAS = {  # word in the command → extra that it needs in addition to the cor
     "--address": "ray",
     "--prometheus": "prometheus",
     "abdalla": "papers",
+    "card": "report",
     "export": "export",
     "ladder": "report",
     "oracle": "report",

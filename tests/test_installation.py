@@ -93,6 +93,7 @@ def test_reports_say_what_they_need(tmp_path: Path, arguments: tuple[str, ...]) 
         ("crownhead match a b --address=host:1", "ray"),
         ("crownhead reproduce abdalla --syzygy d", "papers,report"),
         ("crownhead ladder runs/quick", "report"),
+        ("crownhead card champion", "report"),
         ("crownhead export champion", "export"),
         ("crownhead status runs/quick --prometheus 9000", "prometheus"),
         ("tensorboard --logdir runs", "report"),
