@@ -18,6 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 from crownhead_board import annotate, play
+from engine.code_cache import drop_code_cache
 from engine.errors import PartlyReadError
 from engine.game import GAME_VARIABLE, OtherGameError
 from papers.command_line import reproduce
@@ -238,6 +239,7 @@ def _play_other(game: str) -> None:
     """Starts the command again, in a process that plays another game."""
     os.environ[GAME_VARIABLE] = game
     if os.name != "nt":
+        drop_code_cache()
         os.execv(sys.executable, sys.orig_argv)
     with subprocess.Popen(sys.orig_argv) as process:  # Windows cannot replace a process
         while True:

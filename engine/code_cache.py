@@ -12,6 +12,7 @@ import platformdirs
 # Numba reads these, in the processes that this one starts, too.
 VARIABLE = "NUMBA_CACHE_DIR"
 LOCATORS_VARIABLE = "NUMBA_CACHE_LOCATOR_CLASSES"
+_made: list[str] = []  # folders for compiled code
 
 
 def provide_code_cache(source: Path = Path(__file__).parent) -> None:
@@ -26,8 +27,18 @@ def provide_code_cache(source: Path = Path(__file__).parent) -> None:
     except OSError:  # then Numba says that there is no place
         return
     os.environ[VARIABLE] = folder
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    _made.append(folder)
+    atexit.register(drop_code_cache)
     print(f"crownhead: cannot write to {source} or to your cache: code is compiled anew each time", file=sys.stderr)
+
+
+def drop_code_cache() -> None:
+    """Removes the folder that ``provide_code_cache`` has made; a program that takes this one's place makes its own."""
+    while _made:
+        folder = _made.pop()
+        shutil.rmtree(folder, ignore_errors=True)
+        if os.environ.get(VARIABLE) == folder:
+            del os.environ[VARIABLE]
 
 
 def check_sources() -> None:

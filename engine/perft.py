@@ -11,6 +11,8 @@ from .board import Board
 from .fen import START_FEN
 from .move import generated_moves
 
+_AT_ONCE = 7  # plies that compiled code counts without a pause: meanwhile Python does not hear Ctrl-C
+
 
 def count(board: Board, depth: int, distinct: bool = False) -> int:
     """Positions after exactly ``depth`` plies from the board's; draws by the rules do not end a line.
@@ -18,17 +20,28 @@ def count(board: Board, depth: int, distinct: bool = False) -> int:
     Args:
         distinct: count captures that reach the same position once, else every path apart.
     """
-    own, opp, kings = (np.uint32(word) for word in board.words())
-    return int(movegen.perft(own, opp, kings, depth, movegen.new_moves(max(depth, 1)), distinct))
+    return _count([np.uint32(word) for word in board.words()], depth, distinct, movegen.new_moves(_AT_ONCE))
+
+
+def _count(words: list[np.uint32], depth: int, distinct: bool, below: np.ndarray) -> int:
+    """``count`` of a position (own, opp, kings); ``below``: space for the moves of ``_AT_ONCE`` plies."""
+    own, opp, kings = words
+    if depth <= _AT_ONCE:
+        return int(movegen.perft(own, opp, kings, depth, below, distinct))
+    moves, total = movegen.new_moves(), 0
+    for move in moves[: movegen.generate(own, opp, kings, moves, distinct)]:
+        after = [turned(move[name]) for name in ("opp", "own", "kings")]
+        total += _count(after, depth - 1, distinct, below)
+    return total
 
 
 def divide(board: Board, depth: int, distinct: bool = False) -> dict[str, int]:
     """``count`` split by the first move (every capture path apart unless ``distinct``); depth is at least 1."""
-    below = movegen.new_moves(max(depth - 1, 1))
+    below = movegen.new_moves(_AT_ONCE)
     counts: dict[str, int] = {}
     for move, (own, opp, kings) in generated_moves(*board.words(), board.turn, distinct):
-        own, opp, kings = (turned(np.uint32(word)) for word in (opp, own, kings))
-        counts[str(move)] = int(movegen.perft(own, opp, kings, depth - 1, below, distinct))
+        after = [turned(np.uint32(word)) for word in (opp, own, kings)]
+        counts[str(move)] = _count(after, depth - 1, distinct, below)
     return counts
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine import code_cache
-from engine.code_cache import VARIABLE, part_code_cache, provide_code_cache
+from engine.code_cache import VARIABLE, drop_code_cache, part_code_cache, provide_code_cache
 
 NOWHERE = Path("/dev/null/cache")
 
@@ -35,6 +35,15 @@ def test_where_there_is_none_one_is_made_and_said_in_a_line(monkeypatch: pytest.
     assert capsys.readouterr().err.count("\n") == 1
     provide_code_cache(NOWHERE)  # as in a process that this one starts
     assert capsys.readouterr().err == ""
+
+
+def test_the_folder_goes_with_its_process_and_with_a_program_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(code_cache.platformdirs, "user_cache_path", lambda *_: NOWHERE)
+    provide_code_cache(NOWHERE)
+    folder = Path(os.environ[VARIABLE])
+    drop_code_cache()
+    assert not folder.exists()
+    assert VARIABLE not in os.environ
 
 
 def test_a_home_that_may_not_be_looked_into_is_no_place(monkeypatch: pytest.MonkeyPatch, capsys) -> None:

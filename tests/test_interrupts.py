@@ -71,6 +71,11 @@ def test_a_command_that_saves_nothing_says_so_much(
     assert handlers == [(signal.SIGTERM, signal.default_int_handler), *both]  # a second one keeps the exit code
 
 
+def test_a_long_count_ends() -> None:
+    begun = time.monotonic()
+    assert interrupt(lambda: time.monotonic() > begun + 3, "perft", 25) == "crownhead: interrupted"
+
+
 def test_an_oracle_s_training_is_saved_from_the_beginning(tmp_path: Path) -> None:
     state, began = tmp_path / "out" / STATE_FILE, []
 

@@ -12,8 +12,10 @@ from reference import START, Position, Step
 
 from engine import movegen
 from engine.bitboard import mask_of, squares_of
+from engine.board import Board
 from engine.fen import MAX_PIECES, START_FEN, format_fen, parse_fen, to_number
 from engine.move import code_to_path
+from engine.perft import count, divide
 
 PERFT = json.loads((Path(__file__).parent / "data" / "perft.json").read_text())
 START_COUNTS = PERFT["positions"][START_FEN]
@@ -87,8 +89,17 @@ def test_perft_from_the_start_deep() -> None:
 
 @pytest.mark.parametrize("fen", [fen for fen in PERFT["positions"] if fen != START_FEN])
 def test_perft_from_other_positions(fen: str) -> None:
-    for depth, count in enumerate(PERFT["positions"][fen], 1):
-        assert perft(fen, depth) == count
+    for depth, expected in enumerate(PERFT["positions"][fen], 1):
+        assert perft(fen, depth) == expected
+
+
+@pytest.mark.parametrize("distinct", [False, True])
+def test_a_long_count_is_made_in_parts(monkeypatch: pytest.MonkeyPatch, distinct: bool) -> None:
+    monkeypatch.setattr("engine.perft._AT_ONCE", 2)
+    for fen in (START_FEN, CIRCLE, "W:WK14,K18,25:B1,5,9,K32"):
+        whole = perft(fen, 6, distinct)
+        assert count(Board(fen), 6, distinct) == whole
+        assert sum(divide(Board(fen), 6, distinct).values()) == whole
 
 
 def test_perft_of_nothing_and_of_a_lost_position() -> None:
@@ -178,8 +189,7 @@ def test_king_crosses_its_start_square() -> None:
     assert paths("B:W6,7,14,15,22:BK18") == {(18, 9, 2, 11, 18, 25), (18, 11, 2, 9, 18, 25), (18, 25)}
 
 
-def test_a_jumped_piece_is_off_the_board_at_once() -> None:
-    """No piece is taken twice, and the square of a taken piece can be landed on."""
+def test_no_piece_is_taken_twice() -> None:
     rng = random.Random(5)
     longest = 0
     for _ in range(500):

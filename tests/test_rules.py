@@ -444,3 +444,11 @@ def test_a_folder_that_is_not_there_is_told_of_before_the_learning(
     monkeypatch.setattr("learner.endgame.rules_commands.load_tables", lambda *_, **__: pytest.fail("it began"))
     with pytest.raises(StorageError, match="cannot read"):
         rules_command(None, tmp_path / "rules.json", 2, 1, tmp_path / "none", True)
+
+
+@pytest.mark.parametrize("plies", [3, 7])
+def test_a_draw_by_repetition_is_better_than_a_loss(plies: int) -> None:
+    board = Board("W:WK6:BK26")
+    for text in ("6-1", "26-30", "1-6", "30-26", "6-1", "26-30", "1-6")[:plies]:
+        board.push_pdn(text)
+    assert str(RulesPlayer().choose([board])[0]) == "30-26"  # 30-25 loses

@@ -427,3 +427,10 @@ def test_a_build_says_first_what_it_takes(tmp_path: Path, capsys: pytest.Capture
 @pytest.mark.parametrize("folder", [SHIPPED, SHIPPED_KINGS])
 def test_damaged_files_of_the_package_are_built_where_users_have_theirs(folder: Path) -> None:
     assert "--dir" not in rebuild_advice(next(folder.iterdir()))
+
+
+def test_a_folder_of_an_unknown_user_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(FOLDER_VARIABLE, "~nobody9/tables")
+    done = crownhead_here("tablebase", "info")
+    assert done.returncode == 2
+    assert done.stderr == f"crownhead: {FOLDER_VARIABLE} is '~nobody9/tables': there is no such user\n"

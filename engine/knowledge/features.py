@@ -1,6 +1,7 @@
 """Yes-or-no features of an endgame position, as players use them; they are computed and named here.
 
-The features of a side are computed as if it were to move; those of the opponent are seen from its side of the board.
+The features of a side are computed as if it were to move, except whether a king alone could stop its men; those of the
+opponent are seen from its side of the board.
 Features are packed into words: bit i is set if feature i holds.
 
 Terms of the game: a *safe move* loses no piece in the captures that follow it. The *double corners* are 1 and 5, and

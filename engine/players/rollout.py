@@ -5,6 +5,7 @@ one node, plays random moves to the end of the game and adds the result to every
 does this; it can be paused and resumed. The tree lies in an arena that is allocated once per player.
 """
 
+import math
 import time
 from typing import Any, NamedTuple
 
@@ -315,7 +316,7 @@ class RolloutPlayer(OneByOne):
 
     def choose_from(self, board: Board, moves: list[Move]) -> Move:
         self._search.set_board(board)
-        self._search.run(self.simulations)
+        self._search.advance(math.inf)  # in slices, so that Ctrl-C is heard
         return self._search.choose()
 
     def begin(self, board: Board, purpose: Purpose = "move") -> RolloutSearch:

@@ -7,13 +7,15 @@ import numpy as np
 
 from ..bitboard import turned
 from ..board import Board, Move
+from ..draw_rules import REPETITIONS_TO_DRAW
 from ..knowledge.exchanges import is_quiet
 from ..knowledge.rules import OUTCOMES, Judge, load_rules
 from ..movegen import DISTINCT, generate, new_moves
 from .base import OneByOne
 
 _WON = 10_000.0
-_SEEN = 4_500.0  # malus for each earlier occurrence of a position, so that a win makes progress
+_SEEN = 4_500.0  # malus of a good position for each earlier occurrence, so that a win makes progress
+_DULL = 1.0  # malus of others, so that of equal ones it takes a new one
 _MORE = 1_000.0  # value of each piece ahead where the rules say draw
 _PLIES = 2  # from a move to the next one of the same side
 _CACHED = 100_000  # positions whose value is kept: those of a game are looked at again at every move
@@ -53,8 +55,9 @@ class RulesPlayer(OneByOne):
         found: dict[Words, float] = {}
         for words in before:
             found[words] = max(self._values(words, found)) - _PLIES
+        reached = seen[len(seen) % 2 :: 2]  # where its opponent was to move
         scores = [
-            value - _SEEN * seen.count(after)
+            _scored(value, reached.count(after))
             for after, value in zip(self._successors(now), self._values(now, found), strict=True)
         ]
         return moves[scores.index(max(scores))]
@@ -96,3 +99,10 @@ class RulesPlayer(OneByOne):
 
 def _turned(word: int) -> int:
     return int(turned(np.uint32(word)))
+
+
+def _scored(value: float, times: int) -> float:
+    """The value of a move to a position that has been there ``times`` times in the game."""
+    if times >= REPETITIONS_TO_DRAW - 1:
+        return 0.0  # it draws
+    return value - (_SEEN if value > 0.0 else _DULL) * times

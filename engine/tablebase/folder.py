@@ -7,6 +7,8 @@ from pathlib import Path
 
 import platformdirs
 
+from ..files import StorageError
+
 FOLDER_VARIABLE = "CROWNHEAD_TABLEBASE"
 SHIPPED = Path(__file__).parent / "data"
 SHIPPED_KINGS = Path(__file__).parent / "data_kings"
@@ -14,10 +16,16 @@ SHIPPED_KINGS = Path(__file__).parent / "data_kings"
 
 
 def default_folder() -> Path:
-    """The folder of tables: from the environment variable ``CROWNHEAD_TABLEBASE``, or in the user's cache."""
+    """The folder of tables: from the environment variable ``CROWNHEAD_TABLEBASE``, or in the user's cache.
+
+    Raises ``StorageError`` if the variable names a folder of a user who is not there.
+    """
     chosen = os.environ.get(FOLDER_VARIABLE)
     cache = platformdirs.user_cache_path("crownhead", appauthor=False)
-    return Path(chosen).expanduser() if chosen else cache / "tablebase"
+    try:
+        return Path(chosen).expanduser() if chosen else cache / "tablebase"
+    except RuntimeError as error:
+        raise StorageError(None, f"{FOLDER_VARIABLE} is {chosen!r}: there is no such user") from error
 
 
 def build_advice(folder: Path, pieces: int | None, distance: bool, slices: Sequence[str] | None = None) -> str:

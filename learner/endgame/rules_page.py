@@ -39,8 +39,8 @@ _WORDS = """## Words
 - *Double corner*: squares 1 and 5, or 28 and 32. *Single corners*: 4 and 29. *Centre*: 10, 11, 14, 15, 18,
   19, 22 and 23. *Bridge*: men on 1 and 3 (White: 30 and 32). *Dog hole*: 28 for a black man behind which a white man
   stands on 32, 5 for a white one.
-- *Steps from crowning*: rows that a man has yet to go. *Crowns first*: its nearest man has at most as many as the
-  opponent's.
+- *Steps from crowning*: rows that a man has yet to go. *Crowns first*: its nearest man has fewer than the other
+  side's, or as many while it is its turn.
 - *Would win one against one*: these two pieces alone on the board, by the tables of two pieces; *moving second*: the
   opponent's turn.
 - *No single enemy king can stop*: a man alone against a king alone is crowned.
