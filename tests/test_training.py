@@ -220,7 +220,7 @@ def test_create_and_open_refuse_what_does_not_fit(tmp_path: Path) -> None:
         ("stages=[]", "--set stages: the run writes that itself"),
         ('loop.anchors=["hub:program"]', "is not random, rollout:N or alphabeta:DEPTH"),
         ("selfplay.backend=student", "for players whose folder has a student"),
-        ('network={"family":"residual","blocks":1,"channels":16,"board":"8x8"}', "does not compute this network"),
+        ('network={"family":"residual","blocks":1,"channels":16,"board":"8x8"}', "not 3x3 over 8x8 with relu"),
     ],
 )
 def test_a_run_that_cannot_be_leaves_no_folder(tmp_path: Path, setting: str, words: str) -> None:

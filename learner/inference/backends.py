@@ -5,7 +5,7 @@ from engine.players.spec import BackendName, one_of
 from ..network import Network, NetworkConfig, ResidualNetwork, WideNetwork
 from ..wide import WideConfig
 from .evaluator import BackendError, NetworkEvaluator
-from .numba_evaluator import NumbaEvaluator, can_compute
+from .numba_evaluator import NumbaEvaluator, can_compute, check_config
 from .torch_evaluator import TorchEvaluator
 from .wide_evaluator import WideEvaluator
 
@@ -40,8 +40,8 @@ def check_backend(config: NetworkConfig, backend: str) -> None:
     """Raises ``BackendError`` where ``make_evaluator`` would for every network of this configuration."""
     if backend == "student":
         raise BackendError("backend student is for players whose folder has a student beside the network")
-    if backend in KERNELS and not uses_kernels(config, "auto", "cpu"):
-        raise BackendError(f"backend {backend} does not compute this network ({config.size}): choose auto or torch")
+    if backend in KERNELS and not isinstance(config, WideConfig):
+        check_config(config)
 
 
 def uses_kernels(config: NetworkConfig, backend: str, device: str) -> bool:

@@ -62,6 +62,16 @@ def can_compute(config: NetworkConfig) -> bool:
     return is_plain and config.activation in ("relu", "leaky_relu")
 
 
+def check_config(config: NetworkConfig) -> None:
+    """Raises ``BackendError`` if the kernels do not compute such networks."""
+    if can_compute(config):
+        return
+    shape = f"a {config.family} one"
+    if isinstance(config, ResidualConfig):
+        shape = f"{config.kernel_size}x{config.kernel_size} over {config.board} with {config.activation}"
+    raise BackendError(f"backend numba computes 3x3 convolutions over 8x4 squares with relu or leaky_relu, not {shape}")
+
+
 class NumbaEvaluator(NetworkEvaluator):
     """Evaluates with own kernels, for networks of 3 by 3 convolutions over the dark squares.
 
@@ -92,14 +102,7 @@ class NumbaEvaluator(NetworkEvaluator):
         bounded: bool = False,
         calibration: np.ndarray | None = None,
     ) -> None:
-        config = network.config
-        if not can_compute(config):
-            shape = "a wide one"
-            if isinstance(config, ResidualConfig):
-                shape = f"{config.kernel_size}x{config.kernel_size} over {config.board} with {config.activation}"
-            raise BackendError(
-                f"backend numba computes 3x3 convolutions over 8x4 squares with relu or leaky_relu, not {shape}"
-            )
+        check_config(network.config)
         self._asked: Precision = precision
         self._bounded = bounded
         self._calibration = random_positions(CALIBRATION_POSITIONS) if calibration is None else calibration
