@@ -256,8 +256,10 @@ def _check_arguments(arguments: list[str]) -> None:
         if any("\ud800" <= character <= "\udfff" for character in argument):
             raise ValueError(f"the argument {argument.encode('utf-8', 'replace').decode()[:80]!r} is not UTF-8")
         option, _, value = argument.partition("=") if argument.startswith("--") else (before, "", argument)
-        if not value.strip() and not argument == option:
-            raise ValueError(f"the value of {option} is empty: give one, or leave the option out")
+        if not value.strip() and argument != option:
+            if option.startswith("-"):
+                raise ValueError(f"the value of {option} is empty: give one, or leave the option out")
+            raise ValueError(f"the argument behind {option} is empty")
 
 
 def _one_line(message: str) -> str:

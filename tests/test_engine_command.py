@@ -84,7 +84,7 @@ NO_OPTIONS = "it has no options after @, and there is no network to load"
         ("champion@threads:2", f"'champion@threads:2': 'threads:2' is no option of champion: {OPTIONS}"),
         ("random@800", f"'random' is a player without a network: {NO_OPTIONS}"),
         (".", "'.' is no player: there is no checkpoint and no run in it"),
-        ("", f"'' is no player: {NO_FOLDER}"),
+        ("", "the argument behind engine is empty"),
         ("champion@9999999999", "number of simulations is 9999999999, not in 0 to 200000"),
         ("champion@draw_value=7", "champion@draw_value=7: Input should be less than or equal to 1"),
     ],
