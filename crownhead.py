@@ -207,11 +207,6 @@ def main() -> None:
             signal.signal(number, signal.SIG_IGN)
         print(": ".join(["crownhead: interrupted", *map(str, error.args)]), file=sys.stderr)
         sys.exit(EXIT_INTERRUPTED)
-    except MemoryError as error:
-        if os.environ.get("CROWNHEAD_DEBUG"):
-            raise
-        print(": ".join(["crownhead: out of memory", *filter(None, [_one_line(str(error))])]), file=sys.stderr)
-        sys.exit(EXIT_BAD_INPUT)
     except ModuleNotFoundError as error:
         from learner.report import REPORT_PACKAGES, missing_message
 
@@ -222,8 +217,9 @@ def main() -> None:
     except Exception as error:
         if isinstance(error, OtherGameError) and GAME_VARIABLE not in os.environ:
             _play_other(error.game)
-        if type(error).__name__ == "OutOfMemoryError" and not os.environ.get("CROWNHEAD_DEBUG"):  # torch's, of a GPU
-            print(f"crownhead: out of memory: {_one_line(str(error))}", file=sys.stderr)
+        of_gpu = type(error).__name__ == "OutOfMemoryError"  # torch's, which is not imported here
+        if (of_gpu or isinstance(error, MemoryError)) and not os.environ.get("CROWNHEAD_DEBUG"):
+            print(": ".join(["crownhead: out of memory", *filter(None, [_one_line(str(error))])]), file=sys.stderr)
             sys.exit(EXIT_BAD_INPUT)
         usage = getattr(error, "format_message", None)  # an error of the command line itself
         if usage is None and (not isinstance(error, EXPECTED) or os.environ.get("CROWNHEAD_DEBUG")):

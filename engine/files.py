@@ -127,10 +127,11 @@ def read_text(path: str | os.PathLike[str], most: int = LARGEST_TEXT) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:  # perhaps parts of several files
-        return "".join(map(_decoded, data.removeprefix(codecs.BOM_UTF8).splitlines(keepends=True)))
+        return "".join(map(decoded, data.removeprefix(codecs.BOM_UTF8).splitlines(keepends=True)))
 
 
-def _decoded(line: bytes) -> str:
+def decoded(line: bytes) -> str:
+    """A line in UTF-8, else in Latin-1."""
     try:
         return line.decode()
     except UnicodeDecodeError:

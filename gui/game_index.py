@@ -1,5 +1,6 @@
 """The index of PDN files: its SQLite tables, and entering games into them. No pygame."""
 
+import codecs
 import contextlib
 import os
 import sqlite3
@@ -11,7 +12,7 @@ from typing import BinaryIO, NamedTuple
 
 from engine.errors import DraughtsError
 from engine.fen import START_FEN, Color
-from engine.files import StorageError, cannot_read
+from engine.files import StorageError, cannot_read, decoded
 from engine.openings import opening_of
 from engine.pdn_tokens import MAX_LINE, Token, split_games, tokenize
 from engine.position_keys import keys_of_game
@@ -114,11 +115,7 @@ def lines_of(file: BinaryIO) -> Iterator[tuple[int, str]]:
     while data := file.readline(MAX_LINE + 2):
         start = file.tell() - len(data)
         for part in data.splitlines(keepends=True):
-            try:
-                text = part.decode("utf-8-sig" if start == 0 else "utf-8")
-            except UnicodeDecodeError:
-                text = part.decode("latin-1")
-            yield start, clean(text)
+            yield start, clean(decoded(part.removeprefix(codecs.BOM_UTF8) if start == 0 else part))
             start += len(part)
         while len(data) > MAX_LINE and data[-1:] != b"\n":
             data = file.readline(MAX_LINE + 2)

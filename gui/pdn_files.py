@@ -101,10 +101,9 @@ def without_commands(comment: str) -> str:
 
 
 def holds_several(text: str) -> bool:
-    """Whether a text has more than one game with tags or moves."""
-    games = split_games(tokenize(StringIO(clean(text), newline=None)))
-    real = (tokens for tokens in games if any(token.kind in ("tag", "move") for token in tokens))
-    return len(list(islice(real, 2))) > 1
+    """Whether a text has more than one game."""
+    games = filter(is_game, split_games(tokenize(StringIO(clean(text), newline=None))))
+    return len(list(islice(games, 2))) > 1
 
 
 def title_of(game: PdnGame) -> str:

@@ -173,8 +173,7 @@ def _level_player(level: Level, folder: Path, conditions: Conditions) -> LevelPl
 
 
 def _alphabeta_player(spec: NetworkSpec, network: Network, conditions: Conditions) -> AlphaBetaPlayer:
-    if not isinstance(network, WideNetwork):
-        raise BackendError(f"{spec.text}: alpha-beta is for wide networks, and this one is {network.config.family}")
+    assert isinstance(network, WideNetwork)  # see ``_check``
     oracle = shared_tablebase() if spec.oracle == "tablebase" else None
     nodes = None if conditions.is_timed else conditions.limit_of(spec.simulations, DEFAULT_NODES)
     search = WideNodeSearch(network, oracle, patient=not conditions.is_timed)
