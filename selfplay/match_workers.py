@@ -127,17 +127,27 @@ class _Process(MatchWorker):
 
 def _work(connection: Connection) -> None:
     """Main function of a process: plays the tasks that it receives until the connection is closed."""
-    on_sigterm(lambda *_: sys.exit(1))  # so that external engines are ended
+    on_sigterm(lambda *_: _leave(connection))
     follow_parent()
     players = Players()
     try:
         while True:
             for message in messages(players, connection.recv_bytes()):
                 connection.send_bytes(message)
-    except (EOFError, BrokenPipeError, ConnectionResetError):
+    except (EOFError, OSError):
         pass
     finally:
         players.close()
+
+
+def _leave(connection: Connection) -> None:
+    """Ends this process and its external engines, without another message.
+
+    Where Numba compiles, the exception may be lost in a callback, and the player then fails: no lost game of its own.
+    """
+    connection.close()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    sys.exit(1)
 
 
 def messages(players: Players, task: bytes) -> Iterator[bytes]:

@@ -293,7 +293,8 @@ def test_pictures_of_what_people_see(display: str, tmp_path: Path, pictures: Pat
     player = AlphaBetaPlayer(depth=1)  # which gives something away in nine moves, for the report
     with window(display, tmp_path, "--simulations", "100", "--side", "black", "--menu", preferences=quiet) as seen:
         seen.focus()
-        assert seen.still_picture(pictures / "board_menu.png").std() > 20
+        until(lambda: seen.picture().std() > 20, "a first picture in the window")
+        seen.still_picture(pictures / "board_menu.png")
         seen.keys("Escape")
         until(lambda: shows_board(seen.picture(), seen), "a board in the window")
         board = seen.position()

@@ -279,6 +279,41 @@ def test_ctrl_c_reaches_no_process_that_is_starting() -> None:
     assert shown.stdout.split() == ["1", "1"]
 
 
+@needs_signals
+def test_a_process_that_is_told_to_end_tells_of_no_game_any_more() -> None:
+    """Compiling may swallow the exception that ends it; its player then fails, which would be a lost game."""
+    code = textwrap.dedent(
+        """
+        import logging, multiprocessing, os, signal
+        from selfplay import match_workers
+
+        class Swallows:
+            def __del__(self):
+                os.kill(os.getpid(), signal.SIGTERM)
+
+        def messages(players, task):
+            yield b"begun"
+            Swallows()
+            logging.warning("a player has lost")
+            yield b"a lost game"
+
+        match_workers.messages = messages
+        here, there = multiprocessing.Pipe()
+        here.send_bytes(b"a task")
+        match_workers._work(there)
+        there.close()
+        print(here.recv_bytes().decode())
+        try:
+            here.recv_bytes()
+        except EOFError:
+            print("nothing more")
+        """
+    )
+    ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.splitlines() == ["begun", "nothing more"]
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are forks of a server on Linux only")
 def test_forks_import_what_the_program_imports_and_leave_the_path(tmp_path: Path) -> None:
     """Even where packages of the same names lie in the current folder."""
