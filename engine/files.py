@@ -77,6 +77,8 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     target, temporary = _places(path)
     try:
         _refuse_device(target)
+        if target.is_dir():
+            raise OSError(errno.EISDIR, "it is a folder; name a file")
         with open(temporary, "xb"):
             pass
         temporary.unlink()

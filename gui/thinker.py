@@ -17,8 +17,7 @@ from typing import Any
 from engine.board import Board, Move
 from engine.errors import IllegalMoveError, one_line
 from engine.players import Player, PlayerError, Thinking, WatchablePlayer
-from engine.players.base import close_player, search_moves
-from engine.players.pondering import PonderingPlayer
+from engine.players.base import close_player, rest_player, search_moves
 from engine.players.watching import PlanningPlayer
 from engine.reasons.explaining import Explainer
 
@@ -353,9 +352,8 @@ class _Bench:
     def rest(self) -> None:
         """See ``Thinker.rest``."""
         for future in self._players.values():
-            player = future.result() if future.done() and future.exception() is None else None
-            if isinstance(player, PonderingPlayer):
-                player.stop()
+            if future.done() and future.exception() is None:
+                rest_player(future.result())
 
     def close(self) -> None:
         """Closes all players in parallel and waits for this, except for players that are still being made."""

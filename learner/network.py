@@ -93,9 +93,14 @@ def register_family(
     NETWORKS.update(sizes or {})
 
 
+def maker_of(config: NetworkConfig) -> Callable[[Any], Network]:
+    """The class, or another callable, that makes the networks of a configuration."""
+    return _FAMILIES[config.family][1]
+
+
 def make_network(config: NetworkConfig) -> Network:
     """A network of random weights."""
-    return _FAMILIES[config.family][1](config)
+    return maker_of(config)(config)
 
 
 def try_network(config: NetworkConfig) -> None:

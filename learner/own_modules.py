@@ -7,6 +7,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
@@ -30,6 +31,13 @@ def import_modules() -> None:
     """
     for module in filter(None, os.environ.get(MODULES_VARIABLE, "").split(os.pathsep)):
         (_import_file if module.endswith(".py") else _import)(module)
+
+
+def module_files() -> list[str]:
+    """The source files of the modules that the user has named, as far as they are found."""
+    named = filter(None, os.environ.get(MODULES_VARIABLE, "").split(os.pathsep))
+    files = [module if module.endswith(".py") else getattr(find_spec(module), "origin", None) for module in named]
+    return [file for file in files if file is not None and os.path.isfile(file)]
 
 
 def _import_file(file: str) -> None:

@@ -1,5 +1,6 @@
 """``crownhead bench``: the speed of every part on this machine, in one process with one thread."""
 
+import contextlib
 import statistics
 import time
 from collections.abc import Callable
@@ -12,10 +13,9 @@ from engine.console import progress_console
 from engine.encoding import hop_table
 from engine.perft import count
 from engine.search import LockstepSearch, SearchConfig, UniformEvaluator
-from learner.inference import NetworkEvaluator, make_evaluator
+from learner.inference import BackendError, NetworkEvaluator, make_evaluator
 from learner.inference.backends import KERNELS
 from learner.inference.calibration import random_positions
-from learner.inference.numba_evaluator import can_compute
 from learner.network import NETWORKS, Network, make_network
 from learner.trainer import Trainer, TrainerConfig
 
@@ -81,12 +81,11 @@ def network_evaluations_per_second(evaluator: NetworkEvaluator, positions: np.nd
 
 def backend_rates(network: Network, batch: int) -> dict[str, float]:
     """Backend → positions judged per second on the CPU, in batches of ``batch``."""
-    positions = random_positions(batch)
-    return {
-        name: network_evaluations_per_second(make_evaluator(network, name), positions)
-        for name in _BACKENDS
-        if name not in KERNELS or can_compute(network.config)
-    }
+    positions, rates = random_positions(batch), {}
+    for name in _BACKENDS:
+        with contextlib.suppress(BackendError):  # kernels do not compute every network
+            rates[name] = network_evaluations_per_second(make_evaluator(network, name), positions)
+    return rates
 
 
 def bare_network_rate(network: Network, config: RunConfig, actors: float) -> float:

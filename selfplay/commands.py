@@ -2,7 +2,7 @@
 
 import shlex
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple, TypedDict, cast
 
 from rich.table import Table
 
@@ -12,9 +12,9 @@ from engine.errors import IllegalMoveError
 from engine.files import make_folder
 from engine.players.base import search_moves
 from engine.players.search_player import SearchPlayer, best_first, thoughts_of
-from engine.players.spec import NetworkSpec
+from engine.players.spec import BackendName, NetworkSpec
 from learner.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from learner.inference import check_backend
+from learner.inference import check_backend, make_evaluator
 from learner.network import try_network
 from learner.report import missing_packages
 
@@ -121,8 +121,11 @@ def _train(request: TrainRequest, quiet: bool) -> TrainFigures:
             progress.limit(training.minutes, training.state.minutes_limit)
             summary = training.run()
         best = run.checkpoint(summary["best"])
-        bare = bare_network_rate(load_checkpoint(best).network, config, max(summary["actors"], 1.0))
-        board = board_rates(NetworkSpec(str(best), backend=config.selfplay.backend), (_BOARD_S,))[0]["evaluations"]
+        network = load_checkpoint(best).network
+        bare = bare_network_rate(network, config, max(summary["actors"], 1.0))
+        # Its backend by name: with ``auto`` its student would play.
+        plain = cast(BackendName, make_evaluator(network, config.selfplay.backend).backend)
+        board = board_rates(NetworkSpec(str(best), backend=plain), (_BOARD_S,))[0]["evaluations"]
     figures: TrainFigures = {
         **summary,
         "network_evaluations_per_second": round(bare, 1),
@@ -165,6 +168,8 @@ def _beginning(request: TrainRequest) -> _Beginning:
         changes |= {"network": first.info.network.model_dump(), "init": first.info.digest}
     config = make_config(request.preset, settings, **changes)
     _check_means(config)
+    if teacher is not None:
+        check_backend(teacher.info.network, config.selfplay.backend)
     for network in (config.network, *([config.student.network] if config.student else [])):
         try_network(network)
     return _Beginning(config, first, teacher)

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from secrets import randbits
 from typing import cast, get_args
 
 from engine.game import ENGLISH, check_game
@@ -23,7 +24,7 @@ from engine.search import BOARD_SEARCH
 from engine.version import installed_version
 
 from .compiling import made_beside_compiling
-from .conditions import USUAL, Conditions
+from .conditions import Conditions
 from .requests import EngineRequest
 
 _SIMULATIONS = 400  # per move of a network, if neither options nor the other program say it
@@ -33,13 +34,16 @@ _FILES = "checkpoint.json", "config.json"  # one of these is in the folder of a 
 def engine_command(request: EngineRequest) -> None:
     """Serves until standard input ends. The other program can set simulations, oracle, contempt and backend."""
     check_game("the protocol", ENGLISH)
-    spec, version = request.spec, installed_version()
+    if sys.stdin is None:
+        raise PlayerError("standard input is closed: the other program writes its commands there")
+    spec, version, seed = request.spec, installed_version(), randbits(32)
     if not isinstance(spec, NetworkSpec):
-        player = make_simple_player(spec)
+        player = make_simple_player(spec, seed=seed)
         serve(lambda _: player, sys.stdin, sys.stdout, version=version, params=[])
         return
     if spec.level is not None:
-        serve(lambda _: made_beside_compiling(lambda: _made(spec)), sys.stdin, sys.stdout, version=version, params=[])
+        level = Conditions(seed=seed)
+        serve(lambda _: _made(spec, level), sys.stdin, sys.stdout, version=version, params=[])
         return
     _check_folder(spec)
     spec.changed(BOARD_SEARCH)  # a setting that is out of range is told now
@@ -48,24 +52,24 @@ def engine_command(request: EngineRequest) -> None:
     params = [
         Param("simulations", simulations, "int", int(spec.alphabeta), MAX_SIMULATIONS),
         Param("oracle", spec.oracle, "enum", values=get_args(OracleName)),
-        Param("contempt", not spec.impartial, "bool"),
-        Param("backend", spec.backend or request.backend, "enum", values=get_args(BackendName)),
     ]
+    if not spec.alphabeta:
+        params.append(Param("contempt", not spec.impartial, "bool"))
+        params.append(Param("backend", spec.backend or request.backend, "enum", values=get_args(BackendName)))
 
     def make(values: Mapping[str, Value]) -> Player:
-        oracle, impartial = cast(OracleName, values["oracle"]), not values["contempt"]
+        oracle, impartial = cast(OracleName, values["oracle"]), not values.get("contempt", True)
         named = replace(spec, oracle=oracle, impartial=impartial, simulations=None, backend=None, ponder=False)
-        conditions = Conditions(int(values["simulations"]), timed=not spec.alphabeta, backend=str(values["backend"]))
-
-        return made_beside_compiling(lambda: _made(named, conditions))
+        simulations, backend = int(values["simulations"]), str(values.get("backend", request.backend))
+        return _made(named, Conditions(simulations, timed=not spec.alphabeta, backend=backend, seed=seed))
 
     serve(make, sys.stdin, sys.stdout, version=version, params=params)
 
 
-def _made(spec: NetworkSpec, conditions: Conditions = USUAL) -> Player:
+def _made(spec: NetworkSpec, conditions: Conditions) -> Player:
     from .players import make_player  # loads torch
 
-    return make_player(spec, conditions)
+    return made_beside_compiling(lambda: make_player(spec, conditions))
 
 
 def _check_folder(spec: NetworkSpec) -> None:

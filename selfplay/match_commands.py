@@ -5,12 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, NotRequired
 
 from engine.console import Console
+from engine.files import check_writable
 from engine.players.hub import HubPlayer
 from engine.players.simple import make_simple_player
 from engine.players.spec import HubSpec, NetworkSpec, PlayerSpec
 
 from .conditions import Conditions
-from .match_file import MatchFile, check_writable
+from .match_file import MatchFile
 from .match_pool import MatchPool
 from .match_record import GamesInOrder, MatchGame, MatchResult, MatchSummary, PunctualityFigures
 from .match_tasks import Pairing, make_tasks

@@ -1,14 +1,13 @@
 """The PDN file of a match: written while the match is played, and read again to resume it."""
 
 import contextlib
-import errno
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from engine.board import Termination
 from engine.errors import PdnError
-from engine.files import StorageError, atomic_write, read_text, remove_stale_temporaries
+from engine.files import read_text, remove_stale_temporaries
 from engine.pdn import PdnGame, format_game, read_games
 
 from .match_record import FLAG, FORFEIT, MatchGame
@@ -168,16 +167,3 @@ def _whole(pdn: PdnGame, game: MatchGame) -> bool:
     if outcome is None:
         return False
     return (outcome.termination, outcome.winner) == (Termination.__members__.get(game.termination), game.winner)
-
-
-def check_writable(path: Path) -> None:
-    """Raises ``StorageError`` if ``path`` cannot be written, to find out before games are played."""
-    if path.is_dir():
-        raise StorageError(errno.EISDIR, f"cannot write {path}: it is a folder")
-    probe = path.with_name(f".{path.name}.probe")
-    try:
-        atomic_write(probe, b"probe")
-    except OSError as error:
-        raise StorageError(error.errno, str(error).replace(str(probe), str(path))) from error
-    with contextlib.suppress(OSError):
-        probe.unlink()

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from engine.board import Board
 from engine.game import ENGLISH, GAME
-from engine.players.base import Player, PlayerError, close_player
+from engine.players.base import Player, PlayerError, close_player, rest_player
 from engine.players.hub import HubPlayer
 from engine.players.simple import make_simple_player
 from engine.players.spec import NetworkSpec, PlayerSpec
@@ -41,7 +41,11 @@ class Players:
         player_a, player_b = (self._player(task, spec, role) for role, spec in enumerate(pairing.players))
         seed_players(player_a, player_b, pairing.seed, task.starts[0][0])
         concurrency = len(task.starts) if pairing.lockstep else 1
-        return play_games(player_a, player_b, task.starts, concurrency=concurrency, control=pairing.control)
+        try:
+            yield from play_games(player_a, player_b, task.starts, concurrency=concurrency, control=pairing.control)
+        finally:
+            rest_player(player_a)
+            rest_player(player_b)
 
     def _player(self, task: Task, spec: PlayerSpec, role: int) -> Player:
         pairing = task.pairing

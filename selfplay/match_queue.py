@@ -13,9 +13,10 @@ from rich.table import Table
 
 from engine.console import Console
 from engine.files import make_folder, read_text
+from engine.players.spec import PlayerSpec
 
 from .command_line.options import request_command
-from .match_commands import MatchFigures, match_command, prepare
+from .match_commands import MatchFigures, match_command, prepare, start_engines
 from .requests import MatchesRequest, MatchRequest, RequestError
 
 _BEFORE_COMMENT = re.compile(r"""(?:"(?:\\.|[^"\\])*"|'[^']*'|\\.|(?<=\S)\#|[^"'\\\#])*""")
@@ -59,7 +60,7 @@ def matches_command(request: MatchesRequest, quiet: bool) -> QueueFigures:
 
 def _read_queue(file: Path, folder: Path) -> Iterator[tuple[str, MatchRequest]]:
     """Yields each line with a match, without its comment, and the request that it makes."""
-    seen = set()
+    seen, players = set(), set[PlayerSpec]()
     for number, text in enumerate(read_text(file).splitlines(), 1):
         try:
             words = words_of(text)
@@ -69,7 +70,10 @@ def _read_queue(file: Path, folder: Path) -> Iterator[tuple[str, MatchRequest]]:
             if line in seen:
                 raise RequestError("this match is in the file twice; give one of them another --seed")
             seen.add(line)
-            yield line, _match_of(words, folder / _file_name(line))
+            match = _match_of(words, folder / _file_name(line))
+            start_engines(set(match.players) - players)
+            players.update(match.players)
+            yield line, match
         except Exception as error:
             usage = getattr(error, "format_message", None)  # an error of the command line itself has it
             if usage is None and not isinstance(error, ValueError | OSError):

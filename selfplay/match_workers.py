@@ -17,7 +17,7 @@ from .match_tasks import Task
 from .openings import MatchError
 from .processes import follow_parent, no_interrupt, on_sigterm, player_context
 
-_LEAVE_S = 2.0  # seconds for a process to end its engines and itself
+_LEAVE_S = 10.0  # most seconds for a process to end its engines, some of which must be killed, and itself
 _MESSAGE: TypeAdapter[MatchGame | str | None] = TypeAdapter(MatchGame | str | None)
 """A message of a worker: a finished game, an error (str), or None at the end of its task."""
 

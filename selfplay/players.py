@@ -16,7 +16,7 @@ from engine.search import BOARD_SEARCH, SearchConfig
 from learner.checkpoint import INFO_FILE, WEIGHTS_FILE, CheckpointInfo, load_checkpoint, read_info, whole_folder
 from learner.inference import BackendError, NetworkEvaluator, make_evaluator
 from learner.inference.wide_alphabeta import WideNodeSearch
-from learner.network import Network, WideConfig
+from learner.network import Network, WideConfig, maker_of
 from learner.shipped import CHAMPION_FOLDER, shipped_weights
 from learner.student import has_student, load_student, read_student_info
 from learner.wide import SHOT_VISITS, WideNetwork
@@ -154,7 +154,7 @@ def _check(spec: NetworkSpec, conditions: Conditions) -> None:
     if spec.ponder and conditions.seconds is None and conditions.search is None:
         raise PlayerError(f"{spec.text}: pondering is for games with a time limit: give seconds or a clock")
     folder = checkpoint_folder(spec.folder)
-    if spec.alphabeta and not isinstance(network := _info(spec, conditions).network, WideConfig):
+    if spec.alphabeta and maker_of(network := _info(spec, conditions).network) is not WideNetwork:
         raise BackendError(f"{spec.text}: alpha-beta is for wide networks, and this one is {network.family}")
     wants_student = not spec.alphabeta and (spec.backend or conditions.backend) == "student"
     if wants_student and not has_student(folder):

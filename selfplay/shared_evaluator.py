@@ -29,13 +29,14 @@ import torch
 from pydantic import TypeAdapter
 from torch import Tensor
 
+from engine.code_locators import source_stamp
 from engine.encoding import NUM_POLICY
 from engine.files import lock
 from engine.game import GAME
 from engine.version import installed_version
 from learner.inference import BackendError, NetworkEvaluator, make_evaluator, uses_kernels
 from learner.network import Network, NetworkConfig, make_network
-from learner.own_modules import MODULES_VARIABLE
+from learner.own_modules import MODULES_VARIABLE, module_files
 
 _ROWS = 4096  # most positions of a client at once
 _WIDTH = NUM_POLICY + 3
@@ -130,7 +131,7 @@ class SharedEvaluator(NetworkEvaluator):
         self._weights = safetensors.torch.save(
             {name: tensor.contiguous().clone() for name, tensor in self._network.state_dict().items()}
         )
-        self._digest = hashlib.sha256(self._weights).hexdigest()
+        self._digest = hashlib.sha256(_CONFIG.dump_json(self._network.config) + self._weights).hexdigest()
         self._asked_of(self._tell_network)
 
     def _evaluate_part(self, positions: np.ndarray, policy_logits: np.ndarray, wdl_logits: np.ndarray) -> None:
@@ -196,7 +197,8 @@ def shares_evaluator(choice: str, network: NetworkConfig, backend: str, device: 
 def _program() -> str:
     """Eight hexadecimal digits for what must be the same in server and clients: game, installation, own modules."""
     parts = GAME, installed_version(), str(Path(__file__).resolve()), os.environ.get(MODULES_VARIABLE, "")
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:8]
+    stamps = [source_stamp(os.path.realpath(file)) for file in (__file__, *module_files())]
+    return hashlib.sha256(b"".join(["\0".join(parts).encode(), *stamps])).hexdigest()[:8]
 
 
 def _address(name: str, folder: Path | None) -> Path:

@@ -1,6 +1,7 @@
 """``crownhead play --text``: a game in the terminal, which shows the network's five best moves at every turn."""
 
 from collections.abc import Callable
+from secrets import randbits
 
 from engine.board import Board, Move
 from engine.console import Console
@@ -164,7 +165,7 @@ def text_play(request: PlayRequest) -> None:
     if side not in SIDES:
         raise TextPlayError(f"--side {side}: choose {', '.join(SIDES)}")
     board, spec = Board(request.fen or START_FEN), parse_player(request.opponent or CHAMPION)
-    conditions = Conditions(request.simulations, request.seconds, backend=request.backend)
+    conditions = Conditions(request.simulations, request.seconds, backend=request.backend, seed=randbits(32))
     player = made_beside_compiling(lambda: make_player(spec, conditions))
     network = NetworkSpec(spec.folder if isinstance(spec, NetworkSpec) else CHAMPION)
     alone = Conditions(backend=request.backend, search=SearchConfig(num_simulations=0))

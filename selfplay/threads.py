@@ -42,10 +42,10 @@ def choose_device(name: str) -> str:
 def spread_over_gpus(device: str, number: int) -> tuple[str, int]:
     """(device, turn) of actor ``number``: for ``cuda`` actors are spread over this machine's GPUs in turn.
 
-    ``turn`` counts the actors with smaller numbers on the same GPU; it is 0 for other devices.
+    ``turn`` counts the actors with smaller numbers on the same GPU; it is 0 without a GPU.
     """
     if device != "cuda":
-        return device, 0
+        return device, number if device.startswith("cuda") else 0
     turn, gpu = divmod(number, torch.cuda.device_count())
     return f"cuda:{gpu}", turn
 

@@ -30,7 +30,7 @@ def load(name: str) -> Network:
         return load_checkpoint(name).network
     torch.manual_seed(0)
     network = make_network(NETWORKS[name]).eval()
-    for block in network.blocks:
+    for block in getattr(network, "blocks", ()):
         torch.nn.init.normal_(block.second.norm.weight, std=0.5)  # the blocks of a new network have no effect
     return network
 

@@ -53,6 +53,8 @@ def test_every_figure_is_there() -> None:
 def test_what_the_kernels_cannot_compute_torch_does() -> None:
     network = make_network(NETWORKS["tiny"].model_copy(update={"board": "8x8"})).eval()
     assert set(bench.backend_rates(network, 2)) == {"torch", "torch-float32"}
+    wide = make_network(NETWORKS["wide32"]).eval()
+    assert set(bench.backend_rates(wide, 2)) == {"torch", "torch-float32", "numba", "numba-int16"}
 
 
 def test_positions_are_counted_not_calls(monkeypatch: pytest.MonkeyPatch) -> None:

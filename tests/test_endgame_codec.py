@@ -326,11 +326,11 @@ def test_what_cannot_be_written_is_refused_before_the_training(
 
 def test_commands_refuse_what_they_cannot_do(tmp_path: Path) -> None:
     save_endgame_network(tmp_path / "wang", WangNetwork(), (2, 3))
-    with pytest.raises(CodecError, match="it is a folder: name a file"):
+    with pytest.raises(StorageError, match="it is a folder; name a file"):
         encode_command(None, 3, tmp_path, None, 1.0, 1, quiet=True)
     with pytest.raises(CodecError, match="9"):
         encode_command(None, 9, tmp_path / "out", None, 1.0, 1, quiet=True)
-    with pytest.raises(CodecError, match="no folder"):
+    with pytest.raises(StorageError, match="No such file or directory"):
         encode_command(None, 2, tmp_path / "no" / "out", None, 1.0, 1, quiet=True)
     with pytest.raises(CodecError, match="wang"):
         encode_command(tmp_path, 2, tmp_path / "out", tmp_path / "wang", 1.0, 1, quiet=True)

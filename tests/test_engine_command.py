@@ -1,17 +1,21 @@
 """``crownhead engine`` as another program meets it: a real process that speaks the Hub protocol."""
 
 import contextlib
+import os
+import re
 import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from programs import wait_until
+from programs import ROOT, wait_until
 
 from engine.board import Board
-from engine.players import HubPlayer
+from engine.players import HubPlayer, Player
 from engine.players.spec import OPTIONS
+from selfplay.engine_command import engine_command
+from selfplay.requests import EngineRequest
 
 FRONT_DOOR = Path(__file__).parent.parent / "crownhead.py"
 
@@ -46,6 +50,36 @@ def test_what_it_says_of_itself_comes_at_once() -> None:
     assert any(line.startswith("param name=backend value=auto type=enum values=") for line in lines)
     assert lines[-1] == "wait"
     assert done.stderr == ""
+
+
+def declared(player: str) -> list[str]:
+    """The names of the parameters that it offers."""
+    done = subprocess.run(shlex.split(command(player)), input="hub\nquit\n", capture_output=True, text=True)
+    return re.findall("^param name=(\\S+)", done.stdout, re.MULTILINE)
+
+
+def test_only_what_changes_something_can_be_set() -> None:
+    assert declared("alphabeta:champion") == ["variant", "positions", "simulations", "oracle"]
+    names = declared("champion")
+    assert names == ["variant", "positions", "simulations", "oracle", "contempt", "backend"]
+    page = (ROOT / "docs/howto/play.md").read_text()
+    assert [name for name in names[1:] if f"`{name}`" not in page] == []
+
+
+def test_it_does_not_play_the_same_game_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Player] = []
+    monkeypatch.setattr("selfplay.engine_command.serve", lambda make, *_, **__: made.append(make({})))
+    for _ in range(8):
+        engine_command(EngineRequest("random"))
+    moves = {str(player.choose([Board()])[0]) for player in made}
+    assert len(moves) > 1  # but for one time in a million
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a POSIX shell")
+def test_without_an_input_it_says_so() -> None:
+    done = subprocess.run(["sh", "-c", f"{command('random')} <&-"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.strip() == "crownhead: standard input is closed: the other program writes its commands there"
 
 
 def test_a_network_without_search() -> None:

@@ -248,7 +248,7 @@ def test_closing_does_not_wait_for_a_search(app: App) -> None:
     drive(app, script())
     begin = time.monotonic()
     app.close()
-    assert time.monotonic() - begin < 10
+    assert time.monotonic() - begin < 60
     assert not app.thinker.busy
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from programs import PATIENCE
 
 from engine.fen import Color
 from gui import autosave
@@ -234,7 +235,7 @@ def test_saving_does_not_wait_for_the_disk(saver: Autosave, monkeypatch: pytest.
     plain = autosave.atomic_write
 
     def slow(path: Path, data: bytes) -> None:
-        assert hanging.wait(10)
+        assert hanging.wait(PATIENCE)
         written.append(data)
         plain(path, data)
 

@@ -225,7 +225,7 @@ def test_levels_hold(talks: Talks) -> None:
     assert 20_000 <= int(talk.passed[-1].args["nodes"]) < 60_000
     begun = time.monotonic()
     talk.done("level move-time=0.4", "go think")
-    assert 0.35 < time.monotonic() - begun < 10
+    assert 0.35 < time.monotonic() - begun < 60
     assert len([message for message in talk.passed if message.command == "info"]) >= 2
     talk.done("level", "go think")
     assert talk.passed[-1].args["depth"] == "2"  # the player's own
@@ -301,10 +301,10 @@ def test_stop_and_ping_in_mid_search(talks: Talks) -> None:
     begun = time.monotonic()
     talk.send("ping")
     talk.until("pong")
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 60
     begun = time.monotonic()
     assert "move" in talk.done("stop")
-    assert time.monotonic() - begun < 10  # 0.05 s, on a machine that is not shared
+    assert time.monotonic() - begun < 60  # 0.05 s, on a machine that is not shared
     talk.send("stop", "ping")  # too late: without effect
     talk.until("pong")
     assert talk.passed == []
@@ -328,6 +328,24 @@ def test_an_infinite_search_waits_to_be_stopped(talks: Talks) -> None:
     talk.until("pong")
     assert "done" not in [message.command for message in talk.passed]
     assert talk.done("stop")["move"] == "14x23x18"
+
+
+def test_a_word_that_it_does_not_know_is_ignored(talks: Talks) -> None:
+    """As the protocol asks of both sides."""
+    talk = talks()
+    assert "move" in talk.done("level depth=1", "go left")
+    assert all(message.command == "info" for message in talk.passed)
+
+
+def test_a_forced_move_is_played_as_soon_as_it_is_not_pondered_on(talks: Talks) -> None:
+    talk = talks(lambda _: AlphaBetaPlayer(40))
+    board = Board("W:W18,19,20,23,25,26,28,29,30,31,32:B1,2,3,4,5,8,9,10,11,16,17")
+    assert len(board.legal_moves) == 1
+    talk.send("level move-time=100", f"pos pos={format_pos(board)}", "go ponder", "ping")
+    talk.until("pong")
+    begun = time.monotonic()
+    assert "move" in talk.done("ponder-hit")
+    assert time.monotonic() - begun < 50
 
 
 @pytest.mark.parametrize("level", ["level depth=3", "level move-time=0.05", "level"])
@@ -507,7 +525,6 @@ def test_planning_heeds_the_limits_of_the_search(
     ("line", "said"),
     [
         ("uci", "is no command"),
-        ("go left", "choose one of"),
         ("go think ponder", "choose one of"),
         ("level depth=0", "depth is '0'"),
         ("ponder-hit", "there is no search in ponder mode"),

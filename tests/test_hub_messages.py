@@ -95,9 +95,11 @@ def test_any_value_makes_one_line(value: str) -> None:
 
 @given(st.text())
 def test_any_text_is_read_or_refused(text: str) -> None:
-    with contextlib.suppress(HubError):
+    try:
         message = parse_message(text)
-        assert parse_message(format_message(*message)).command == message.command
+    except HubError:
+        return
+    assert parse_message(format_message(*message)).command == message.command
 
 
 def test_lines_of_a_stream_are_cut_where_they_are_too_long() -> None:

@@ -17,7 +17,9 @@ from test_loss import random_positions
 from test_network import trained_like
 from torch import Tensor
 
+from engine.board import Board
 from engine.encoding import hop_table
+from engine.search import LockstepSearch, SearchConfig
 from learner.checkpoint import load_checkpoint
 from learner.inference import BackendError, make_evaluator
 from learner.inference.backends import KERNELS, BackendName
@@ -288,3 +290,26 @@ def test_what_a_subclass_computes_is_not_left_to_kernels() -> None:
     np.testing.assert_allclose(make_evaluator(network).evaluate(positions)[0], policy, atol=0.05)
     with pytest.raises(BackendError, match="knows no Reversed"):
         make_evaluator(network, "numba")
+
+
+@pytest.mark.parametrize("backend", ["torch-float32", "numba"])
+def test_answers_that_are_no_numbers_end_a_search(backend):
+    network = moderate(NETWORKS["tiny"])
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.mul_(1e12)
+    evaluator = make_evaluator(network, backend)
+    assert np.isnan(evaluator.evaluate(random_positions(1, seed=0))[1]).any()
+    search = LockstepSearch(SearchConfig(num_simulations=30), 1)
+    search.set_board(0, Board())
+    search.start(0)
+    with pytest.raises(ValueError, match="logits that are not finite numbers"):
+        search.run(evaluator)
+
+
+@pytest.mark.parametrize("backend", EVERY)
+def test_only_what_is_asked_is_counted(backend):
+    evaluator = make_evaluator(moderate(NETWORKS["tiny"]), backend)
+    assert evaluator.asked == 0
+    evaluator.evaluate(random_positions(3, seed=0))
+    assert evaluator.asked == 3

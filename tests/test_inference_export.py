@@ -20,7 +20,7 @@ from learner.checkpoint import load_checkpoint, save_checkpoint
 from learner.inference import BackendError
 from learner.inference.export import INTERFACE, check_export, evaluate_export, export_onnx
 from learner.inference.fidelity import MAX_POLICY_KL
-from learner.network import NETWORKS
+from learner.network import NETWORKS, ResidualNetwork
 from selfplay.export import export_command
 from selfplay.requests import ExportRequest
 
@@ -148,6 +148,21 @@ def test_export_command_with_check(tmp_path, checkpoint, capsys):
     assert set(check) == {"policy_kl", "top1_agreement", "wdl_error", "value_error"}
     assert json.loads(json.dumps(figures)) == figures
     assert f"{check['top1_agreement']:.2%}" in capsys.readouterr().out
+
+
+class BranchNetwork(ResidualNetwork):
+    """What it computes depends on what it sees, which no graph can say."""
+
+    def forward(self, planes):
+        return super().forward(planes if float(planes.sum()) > 1 else -planes)
+
+
+def test_what_cannot_be_a_graph_is_told_in_a_line(tmp_path, capfd):
+    with pytest.raises(BackendError, match="torch cannot export BranchNetwork: ") as caught:
+        export_onnx(BranchNetwork(NETWORKS["tiny"]).eval(), tmp_path / "file")
+    assert "\n" not in str(caught.value)
+    assert capfd.readouterr() == ("", "")
+    assert not list(tmp_path.iterdir())
 
 
 def test_export_command_refuses(tmp_path, checkpoint, monkeypatch):

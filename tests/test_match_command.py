@@ -523,6 +523,7 @@ def test_a_clock_reaches_an_external_engine(monkeypatch: pytest.MonkeyPatch, tmp
     [
         ("", "closed its output before it was ready"),
         ("print('hub'); input(); print('wait', flush=True)", "closed its output before it was ready"),
+        ("input(); print('wait'); print('error message=no'); print('ready', flush=True); input()", "it said: no"),
     ],
 )
 def test_a_program_that_never_gets_ready_is_refused_before_any_game(tmp_path: Path, script: str, words: str) -> None:
@@ -531,6 +532,15 @@ def test_a_program_that_never_gets_ready_is_refused_before_any_game(tmp_path: Pa
     with pytest.raises(EngineError, match=words):
         match("random", f"hub:{sys.executable} {path}", pdn=pdn)
     assert not pdn.exists()
+
+
+@pytest.mark.parametrize(("path", "words"), [("/dev/null", "it is a device or pipe"), ("", "it is a folder")])
+def test_where_no_file_can_be_nothing_is_played(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, words: str
+) -> None:
+    monkeypatch.setattr("selfplay.match_commands.open_pool", lambda *_: pytest.fail("it plays"))
+    with pytest.raises(StorageError, match=words):
+        match("random", "random", pdn=Path(path) if path else tmp_path)
 
 
 @pytest.mark.parametrize(

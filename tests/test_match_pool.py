@@ -16,7 +16,7 @@ import pytest
 import torch
 from player_of import player_of
 from process_table import descendants, local_players
-from programs import wait_until
+from programs import crownhead_program, wait_until
 
 from engine.board import Board
 from engine.players import parse_player
@@ -244,7 +244,24 @@ def test_engines_end_with_their_process(tmp_path: Path) -> None:
     play(pair(text, "random", TimeControl("move", 0.05)), 2, 2)
     pids = {int(line) for line in log.read_text().split()}
     assert pids
-    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), seconds=10)
+    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
+
+
+@needs_signals
+def test_engines_that_will_not_go_end_with_an_interrupted_match(tmp_path: Path) -> None:
+    log = tmp_path / "pids"
+    note = f"open({str(log)!r}, 'a').write(str(os.getpid()) + chr(10))"
+    text = engine(tmp_path, f"signal.signal(signal.SIGTERM, signal.SIG_IGN); {note}; signal.pause()")
+    command = crownhead_program("match", text, "random", "--games", "4", "--jobs", "2")
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_until(lambda: log.exists() and len(log.read_text().split()) == 2, process)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=100)
+    finally:
+        process.kill()
+    assert said == "crownhead: interrupted\n"
+    assert not any(Path(f"/proc/{pid}").exists() for pid in log.read_text().split())
 
 
 def test_what_a_player_lacks_is_said(tmp_path: Path) -> None:

@@ -78,6 +78,7 @@ def test_ctrl_c_names_no_option_that_a_queue_has_not(tmp_path: Path) -> None:
         ("random rollout:2 --games 2", "this match is in the file twice"),
         ("random random --openings nothing", "neither ballots nor random:K"),
         ("random random --openings file:nowhere", "cannot read nowhere"),
+        ("random hub:false", "closed its output before it was ready"),
         ("random tablebase:nowhere", "cannot read the folder nowhere"),
         ("champion@ponder random", "pondering is for games with a time limit"),
     ],

@@ -9,6 +9,7 @@ from typing import Literal
 
 import pytest
 import torch
+from player_of import player_of
 from programs import crownhead_here
 from pydantic import Field, TypeAdapter, ValidationError
 from test_loss import random_samples
@@ -19,6 +20,7 @@ from learner.batch import make_batch
 from learner.checkpoint import INFO_FILE, CheckpointError, load_checkpoint, save_checkpoint
 from learner.endgame.networks import SelfPlayNetwork
 from learner.expert.commands import named_network
+from learner.inference import BackendError, check_backend
 from learner.inference.calibration import random_positions
 from learner.network import (
     NETWORKS,
@@ -31,6 +33,7 @@ from learner.network import (
 from learner.network_base import FamilyConfig, Network, NetworkError
 from learner.own_modules import import_modules, name_modules
 from learner.trainer import Trainer, TrainerConfig
+from learner.wide import WideConfig, WideNetwork
 from selfplay.config import ConfigError, make_config
 from selfplay.weights import Weights
 
@@ -254,6 +257,30 @@ def test_what_is_learnt_from_games_needs_a_sound_network(monkeypatch: pytest.Mon
     monkeypatch.setitem(NETWORKS, "faulty", FaultyConfig(fault="in the making"))
     with pytest.raises(NetworkError, match="untis"):
         named_network("faulty", 1)
+
+
+class OtherWideConfig(WideConfig):
+    family: Literal["other wide"] = "other wide"  # type: ignore[assignment]
+
+
+class OtherWideNetwork(WideNetwork):
+    """A network that computes something else than its configuration says."""
+
+    def forward(self, planes: Tensor) -> tuple[Tensor, Tensor]:
+        policy, wdl = super().forward(planes)
+        return policy, wdl.flip(1)
+
+
+register_family(OtherWideConfig, OtherWideNetwork)
+
+
+def test_kernels_compute_no_network_of_one_s_own(tmp_path: Path) -> None:
+    config = OtherWideConfig(units=32)
+    save_checkpoint(tmp_path / "net", make_network(config))
+    for tried in (lambda: player_of(f"alphabeta:{tmp_path / 'net'}"), lambda: check_backend(config, "numba")):
+        with pytest.raises(BackendError):
+            tried()
+    check_backend(config, "auto")
 
 
 class TiedConfig(FamilyConfig):

@@ -1,18 +1,18 @@
 """Players that search while their opponent thinks."""
 
+import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
 import torch
 from player_of import player_of
+from programs import PATIENCE, wait_until
 
 from engine.board import Board
 from engine.players import PlayerError, WatchablePlayer, parse_player
 from engine.players.pondering import PonderingPlayer
 from engine.players.search_player import SearchPlayer
-from engine.players.spec import RandomSpec
 from engine.players.time_control import TimeControl
 from engine.search import SearchConfig, UniformEvaluator
 from engine.search.step_loop import StepCounts
@@ -21,6 +21,7 @@ from learner.network import NETWORKS, make_network
 from selfplay.match import play_games
 from selfplay.match_commands import choose_jobs
 from selfplay.match_pool import MatchPool
+from selfplay.match_record import FORFEIT
 from selfplay.match_tasks import Pairing, make_tasks
 from selfplay.openings import Opening
 
@@ -45,7 +46,7 @@ def test_what_was_found_in_the_opponent_s_time_is_kept(player: PonderingPlayer) 
         before = thinking.thought().count
         board.push(thinking.choose())
         reply = board.legal_moves[0]
-        time.sleep(0.5)
+        wait_until(lambda before=before: player._player._watched["move"].count > 4 * before)  # type: ignore[misc]
         board.push(reply)
         kept = player.begin(board).thought().kept
         assert kept > before / 4  # without pondering a seventh of the tree, or less, lies below one reply
@@ -136,11 +137,21 @@ def test_text_and_board(tmp_path: Path) -> None:
     at_the_board.close()
 
 
-def test_after_a_match_nobody_ponders(tmp_path: Path) -> None:
+def test_after_a_match_nobody_ponders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PonderingPlayer, "_search", lambda self, *_: self._enough.wait(PATIENCE))
     torch.manual_seed(0)
     save_checkpoint(tmp_path / "net", make_network(NETWORKS["tiny"]))
-    pairing = Pairing(parse_player(f"{tmp_path / 'net'}@ponder@off"), RandomSpec(), CONTROL)
+    script = tmp_path / "loses_at_once.py"
+    script.write_text(
+        "import sys\n"
+        "for line in sys.stdin:\n"
+        "    said = {'hub': 'wait', 'init': 'ready', 'go': 'done move=99-98'}.get(line.split()[0])\n"
+        "    print(said or '', flush=True)\n"
+    )
+    other = parse_player(f"hub:{sys.executable} {script}")
+    pairing = Pairing(parse_player(f"{tmp_path / 'net'}@ponder@off"), other, CONTROL)
+    starts = [(0, Opening("start", Board()))]
     with MatchPool(1) as pool:
-        played = list(pool.play(make_tasks(pairing, [(number, ENDGAME) for number in range(2)], 1)))
-        assert len(played) == 2
-    assert not [thread for thread in threading.enumerate() if thread.name == "ponder"]
+        played = list(pool.play(make_tasks(pairing, starts, 1)))
+        assert [game.termination for _, game in played] == [FORFEIT]
+        assert not [thread for thread in threading.enumerate() if thread.name == "ponder"], "before the pool is closed"

@@ -2,10 +2,13 @@
 
 import contextlib
 import gc
+import importlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -18,6 +21,7 @@ from training_runs import FAST, crownhead, last_json
 from engine.encoding import NUM_POLICY
 from learner.inference import BackendError, make_evaluator
 from learner.network import NETWORKS, Network, make_network
+from learner.own_modules import MODULES_VARIABLE
 from selfplay import shared_evaluator
 from selfplay.config import make_config
 from selfplay.shared_evaluator import SharedEvaluator, serve, shares_evaluator
@@ -51,7 +55,7 @@ def server_of(folder: Path) -> int:
 @pytest.fixture
 def served(short: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder in which a thread of this process evaluates with torch."""
-    monkeypatch.setattr(shared_evaluator, "_IDLE_S", 2.0)
+    monkeypatch.setattr(shared_evaluator, "_IDLE_S", 20.0)
     address = short / f"cpu-torch-float32-0-{PROGRAM}"
     threading.Thread(target=serve, args=(str(address), "torch-float32", "cpu"), daemon=True).start()
     wait_until(address.exists)
@@ -81,6 +85,29 @@ def test_clients_of_several_networks_get_their_own_answers(served: Path) -> None
     assert clients[0].backend == "torch-float32"
 
 
+def test_networks_with_the_same_weights_may_compute_something_else(served: Path) -> None:
+    """As those of two runs with one seed."""
+    torch.manual_seed(1)
+    other = make_network(NETWORKS["tiny"].model_copy(update={"board": "8x8"})).eval()
+    batch = positions(9)
+    for net in (network("tiny", 1), other):
+        policy, _ = SharedEvaluator(net, "torch-float32", folder=served).evaluate(batch)
+        np.testing.assert_allclose(policy, make_evaluator(net, "torch-float32").evaluate(batch)[0], atol=1e-4)
+
+
+def test_another_source_is_another_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a network of one's own computes changes with its source."""
+    programs = set()
+    for number in range(3):
+        (tmp_path / str(number)).mkdir()
+        (tmp_path / str(number) / "mine.py").write_text(f"SCALE = {number // 2}\n")
+        monkeypatch.setenv(MODULES_VARIABLE, "mine")
+        monkeypatch.setattr("sys.path", [str(tmp_path / str(number)), *sys.path])
+        importlib.invalidate_caches()
+        programs.add(shared_evaluator._program())
+    assert len(programs) == 2
+
+
 def test_other_weights_from_now_on(served: Path) -> None:
     first, second = network("tiny", 1), network("tiny", 2)
     client, other = (SharedEvaluator(first, "torch-float32", folder=served) for _ in range(2))
@@ -92,12 +119,13 @@ def test_other_weights_from_now_on(served: Path) -> None:
         )
 
 
-def test_it_ends_when_nobody_is_there(served: Path) -> None:
+def test_it_ends_when_nobody_is_there(served: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     client = SharedEvaluator(network("tiny", 1), "torch-float32", folder=served)
     client.evaluate(positions(1))
     assert client._connection is not None
+    monkeypatch.setattr(shared_evaluator, "_IDLE_S", 2.0)
     client._connection.close()
-    wait_until(lambda: not (served / f"cpu-torch-float32-0-{PROGRAM}").exists(), seconds=20)
+    wait_until(lambda: not (served / f"cpu-torch-float32-0-{PROGRAM}").exists())
 
 
 @pytest.mark.parametrize(
@@ -133,7 +161,7 @@ def test_actors_are_divided_between_gpus_and_their_evaluators(monkeypatch: pytes
     places = [spread_over_gpus("cuda", number) for number in range(5)]
     assert places == [("cuda:0", 0), ("cuda:1", 0), ("cuda:0", 1), ("cuda:1", 1), ("cuda:0", 2)]
     assert spread_over_gpus("cpu", 3) == ("cpu", 0)
-    assert spread_over_gpus("cuda:1", 2) == ("cuda:1", 0)
+    assert spread_over_gpus("cuda:1", 2) == ("cuda:1", 2)
 
 
 def test_gpus_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,12 +304,13 @@ def test_a_client_that_is_stopped_holds_up_the_others_for_a_moment(
     np.testing.assert_allclose(answers[0], expected[0], atol=1e-4)
 
 
-def test_other_games_and_other_code_have_servers_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_games_and_other_code_have_servers_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     programs = {PROGRAM}
     monkeypatch.setenv("CROWNHEAD_IMPORT", "mine.py")
     programs.add(shared_evaluator._program())
     monkeypatch.setattr(shared_evaluator, "GAME", "another")
     programs.add(shared_evaluator._program())
-    monkeypatch.setattr(shared_evaluator, "__file__", "/elsewhere/shared_evaluator.py")
+    elsewhere = shutil.copy(shared_evaluator.__file__, tmp_path)
+    monkeypatch.setattr(shared_evaluator, "__file__", str(elsewhere))
     programs.add(shared_evaluator._program())
     assert len(programs) == 4

@@ -12,6 +12,7 @@ from test_inference import moderate
 from training_runs import FAST, assert_refused, events, trained
 
 from engine.encoding import hop_table
+from engine.players.spec import NetworkSpec
 from learner.batch import TrainingBatch, make_batch
 from learner.checkpoint import load_checkpoint, save_checkpoint
 from learner.inference.calibration import random_positions
@@ -94,9 +95,11 @@ def test_one_family_learns_from_the_other_and_goes_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_residual_run_makes_a_student_on_the_way(tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    settings = [*FAST, "--set", "student.network=wide32"]
+def test_a_residual_run_makes_a_student_on_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, at_the_board = tmp_path / "run", list[NetworkSpec]()
+    rate = [{"evaluations": 1.0}]
+    monkeypatch.setattr("selfplay.board_rates.board_rates", lambda spec, _: at_the_board.append(spec) or rate)
+    settings = [*FAST, "--set", "student.network=wide32", "--set", "selfplay.backend=auto"]
     figures = trained("--preset", "smoke", "--run", run, *settings)
     folder, config = RunFolder.open(run)
     assert config.student is not None
@@ -104,6 +107,7 @@ def test_a_residual_run_makes_a_student_on_the_way(tmp_path: Path) -> None:
     assert student is not None
     assert student.network.config == NETWORKS["wide32"]
     assert student.info.figures["steps"] == load_checkpoint(folder.best_checkpoint).info.figures["steps"]
+    assert at_the_board[0].backend not in ("auto", "student"), "then its student would play, which is faster"
     steps = trained("--run", run, "--resume", "--set", "loop.max_iterations=3")["steps"]
     assert steps > figures["steps"]
     assert len(events(run, "gate")) == 3

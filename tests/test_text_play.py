@@ -11,12 +11,14 @@ import torch
 from engine.board import Board, Move
 from engine.fen import START_FEN, Color
 from engine.pdn import read_game
-from engine.players import RandomPlayer
+from engine.players import Player, PlayerSpec, RandomPlayer
 from engine.players.base import PlayerError
 from engine.players.search_player import SearchPlayer
 from engine.search import SearchConfig, UniformEvaluator
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
+from selfplay.conditions import Conditions
+from selfplay.players import make_player
 from selfplay.requests import PlayRequest
 from selfplay.text_play import SIDES, TextGame, TextPlayError, first_moves, numbered, text_play
 
@@ -141,6 +143,24 @@ def test_from_the_command_line(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "network's first moves: " in done.stdout
     assert '[Result "1-0"]' in done.stdout
+
+
+def test_it_does_not_play_the_same_game_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds: list[int] = []
+
+    def noted(spec: PlayerSpec, conditions: Conditions) -> Player:
+        seeds.append(conditions.seed)
+        return make_player(spec, conditions)
+
+    monkeypatch.setattr("selfplay.text_play.make_player", noted)
+    monkeypatch.setattr("builtins.input", lambda _: "quit")
+    for _ in range(2):
+        text_play(PlayRequest("random", side="black"))
+    assert len(seeds) == 4
+    assert seeds[0] != seeds[2]
+
+
+def test_a_wrong_side_is_told() -> None:
     with pytest.raises(TextPlayError, match="--side green: choose black, white, both, none"):
         text_play(PlayRequest("random", side="green"))
     assert Color.BLACK in SIDES["black"]

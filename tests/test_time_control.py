@@ -97,7 +97,10 @@ class Sleeper:
         return [boards[0].legal_moves[0]]
 
 
-def test_a_fallen_flag_loses() -> None:
+def test_a_fallen_flag_loses(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("selfplay.referee.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr("time.sleep", lambda seconds: now.append(now.pop() + seconds))
     control = TimeControl("fischer", 0.3, 0.0)
     slow, quick = Sleeper("slow", 0.0, 0.0, 0.5), Sleeper("quick", 0.0)
     game = next(play_games(slow, quick, [(0, START[0])], control=control))

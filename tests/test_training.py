@@ -230,6 +230,13 @@ def test_a_run_that_cannot_be_leaves_no_folder(tmp_path: Path, setting: str, wor
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_teacher_that_the_backend_does_not_compute_leaves_no_folder(tmp_path: Path) -> None:
+    save_checkpoint(tmp_path / "net", make_network(NETWORKS["tiny"].model_copy(update={"board": "8x8"})))
+    begin = ("train", "--preset", "smoke", "--run", tmp_path / "run", "--teacher", tmp_path / "net")
+    assert_refused(crownhead_here(*begin, "--backend", "numba"), "not 3x3 over 8x8 with relu")
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_run_may_begin_with_a_network(tmp_path: Path) -> None:
     torch.manual_seed(7)
     network = make_network(NETWORKS["tiny"])

@@ -94,15 +94,17 @@ class LineProcess:
         if self._ended:
             return
         self._ended = True
-        if farewell is not None:
-            self.send(farewell)
-        self._outgoing.put(None)
-        if farewell is None or not self._gone():
-            self._signal("SIGTERM")
-            self._gone()
-        self._signal("SIGKILL")  # ends the processes of its session that still run, too
-        self._process.wait()
-        self._let_go()
+        try:
+            if farewell is not None:
+                self.send(farewell)
+            self._outgoing.put(None)
+            if farewell is None or not self._gone():
+                self._signal("SIGTERM")
+                self._gone()
+        finally:  # after Ctrl-C, too
+            self._signal("SIGKILL")  # ends the processes of its session that still run, too
+            self._process.wait()
+            self._let_go()
 
     def _gone(self) -> bool:
         """Whether the program ends within ``_LEAVE`` seconds; reads its output, since a full pipe would block it."""

@@ -263,7 +263,7 @@ class _Session:
         if self._search is not None and not (self._search.stopped or self._search.over):
             raise HubError("go: a search is going on; stop it first")
         modes = [mode for mode in _MODES if mode in args]
-        if len(modes) > 1 or (args and not modes):
+        if len(modes) > 1:
             raise HubError(f"go: choose one of {', '.join(_MODES)}")
         board = self._board
         if board is None or not board.legal_moves:

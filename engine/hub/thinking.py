@@ -105,6 +105,7 @@ def _watch(player: WatchablePlayer, search: Search, write: Callable[[str], None]
         seconds = None
     level = None if search.endless else search.level
     counted = level is not None and (level.nodes is not None or _goes_by_depth(level, thinking))
+    forced = search.mode == "ponder" and not search.endless and len(search_moves(search.board)) == 1
     while True:
         left = _SLICE
         if seconds is not None and not search.pondering:
@@ -114,7 +115,7 @@ def _watch(player: WatchablePlayer, search: Search, write: Callable[[str], None]
         if search.stopped or not more:
             break
         if not search.pondering:
-            if seconds is not None and now >= search.begun + seconds - _EARLY:
+            if forced or (seconds is not None and now >= search.begun + seconds - _EARLY):
                 break
             if counted and _is_enough(level, thinking):
                 break

@@ -58,6 +58,13 @@ def close_player(player: Player | None) -> None:
         close()
 
 
+def rest_player(player: Player | None) -> None:
+    """Calls the player's ``rest``, if it has one: ends a search in the opponent's time, until its next move."""
+    rest = getattr(player, "rest", None)
+    if rest is not None:
+        rest()
+
+
 def search_moves(board: Board) -> list[Move]:
     """Legal moves, one for each position that can follow, in the order of ``movegen.generate(distinct=True)``.
 

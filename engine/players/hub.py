@@ -195,7 +195,9 @@ class HubPlayer(OneByOne):
         if "variant" in declared:
             engine.send("set-param name=variant value=english")
         engine.send("init")
-        self._until("ready", deadline)
+        for message in self._until("ready", deadline):
+            if message.command == "error":
+                self.fail(f"it cannot play; it said: {_shortened(message.args.get('message', ''))}")
 
     def _until(self, command: str, deadline: float) -> list[Message]:
         """Waits for the line ``command`` while the engine gets ready; returns the messages before it."""

@@ -43,11 +43,11 @@ class PonderingPlayer:
         self._player.planning_s = seconds
 
     def seed(self, seed: int) -> None:
-        self.stop()
+        self.rest()
         self._player.seed(seed)
 
     def choose(self, boards: Sequence[Board]) -> list[Move]:
-        self.stop()
+        self.rest()
         moves = self._player.choose(boards)
         if len(boards) == 1:
             self._ponder(boards[0], moves[0], "move")
@@ -55,27 +55,27 @@ class PonderingPlayer:
 
     def begin(self, board: Board, purpose: Purpose = "move") -> TreeSearch:
         """See ``WatchablePlayer.begin``; the search's ``choose`` starts pondering, except in an analysis."""
-        self.stop()
+        self.rest()
         thinking, board = self._player.begin(board, purpose), board.copy()
         if purpose != "analysis":
             thinking.when_chosen = lambda move: self._ponder(board, move, purpose)
         return thinking
 
-    def stop(self) -> None:
+    def rest(self) -> None:
         """Ends the search in the opponent's time; its tree is kept."""
         if self._thread is not None:
             self._enough.set()
             self._thread.join()
             self._thread = None
 
-    close = stop
+    close = rest
 
     def _ponder(self, board: Board, move: Move, purpose: Purpose) -> None:
         after = board.copy()
         after.push(move)
         if after.outcome() is not None:
             return
-        self.stop()
+        self.rest()
         self._enough.clear()
         self._thread = threading.Thread(target=self._search, args=(after, purpose), name="ponder", daemon=True)
         self._thread.start()

@@ -92,6 +92,11 @@ class SearchResult:
         return int(self.visits.sum())
 
 
+def _check_finite(wdl_logits: np.ndarray) -> None:
+    if not np.isfinite(wdl_logits).all():
+        raise ValueError("the evaluator answered with win/draw/loss logits that are not finite numbers")
+
+
 class LockstepSearch:
     """Search trees of ``slots`` games. A search allocates no memory, except in an oracle.
 
@@ -316,8 +321,7 @@ class LockstepSearch:
         if shape != (n, NUM_POLICY) or wdl_logits.shape != (n, 3):
             shapes = f"{shape} and {wdl_logits.shape}, not ({n}, {NUM_POLICY}) and ({n}, 3)"
             raise ValueError(f"the evaluator answered {n} positions with arrays of shapes {shapes}")
-        if not np.isfinite(wdl_logits).all():
-            raise ValueError("the evaluator answered with win/draw/loss logits that are not finite numbers")
+        _check_finite(wdl_logits)
         if policy_logits is not None:
             if not (policy_logits < np.inf).all():
                 raise ValueError("the evaluator answered with policy logits that are infinite or no numbers")
@@ -343,6 +347,7 @@ class LockstepSearch:
             return self.step(evaluator) if most else 0
         counts = evaluator.search(self._state, self._settings, self._tables, most)
         self._num_waiting = counts.waiting
+        _check_finite(self._state.wdl)  # of the last leaves: weights that give no numbers do so again and again
         if self._num_waiting == 0:
             return counts.judged
         self._settle(0)

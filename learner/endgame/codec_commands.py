@@ -84,9 +84,6 @@ def encode_command(
     """
     if not MIN_PIECES <= pieces <= MAX_PIECES:
         raise CodecError(f"tables have {MIN_PIECES} to {MAX_PIECES} pieces, not {pieces}")
-    if output.is_dir() or not output.parent.is_dir():
-        wrong = "it is a folder: name a file" if output.is_dir() else f"there is no folder {output.parent}"
-        raise CodecError(f"{output}: {wrong}")
     check_writable(output)
     if tables_folder is not None:
         find_files([tables_folder])  # it is there and can be read

@@ -2,7 +2,7 @@
 
 from engine.players.spec import BackendName, one_of
 
-from ..network import Network, NetworkConfig, ResidualNetwork, WideNetwork
+from ..network import Network, NetworkConfig, ResidualNetwork, WideNetwork, maker_of
 from ..wide import WideConfig
 from .evaluator import BackendError, NetworkEvaluator
 from .numba_evaluator import NumbaEvaluator, can_compute, check_config
@@ -10,6 +10,7 @@ from .torch_evaluator import TorchEvaluator
 from .wide_evaluator import WideEvaluator
 
 KERNELS = ("numba", "numba-int16")
+_COMPUTED = (ResidualNetwork, WideNetwork)  # not their subclasses, which may compute anything
 
 
 def make_evaluator(network: Network, backend: str = "auto", device: str = "cpu") -> NetworkEvaluator:
@@ -26,7 +27,7 @@ def make_evaluator(network: Network, backend: str = "auto", device: str = "cpu")
     """
     name: BackendName = one_of(backend, BackendName, "backend", BackendError)
     check_backend(network.config, name)
-    known = type(network) in (ResidualNetwork, WideNetwork)  # what a subclass computes is not in its configuration
+    known = type(network) in _COMPUTED
     if name in KERNELS and not known:
         raise BackendError(f"backend {name} knows no {type(network).__name__}: choose auto or torch")
     if not known or not uses_kernels(network.config, name, device):
@@ -40,7 +41,11 @@ def check_backend(config: NetworkConfig, backend: str) -> None:
     """Raises ``BackendError`` where ``make_evaluator`` would for every network of this configuration."""
     if backend == "student":
         raise BackendError("backend student is for players whose folder has a student beside the network")
-    if backend in KERNELS and not isinstance(config, WideConfig):
+    if backend not in KERNELS:
+        return
+    if maker_of(config) not in _COMPUTED:
+        raise BackendError(f"backend {backend} knows no networks of the family {config.family}: choose auto or torch")
+    if not isinstance(config, WideConfig):
         check_config(config)
 
 

@@ -4,7 +4,8 @@ Inputs and outputs are those of ``INTERFACE``, which is part of every file as do
 input and output.
 """
 
-import json
+import contextlib
+import io
 import logging
 import os
 import warnings
@@ -15,6 +16,7 @@ import numpy as np
 import torch
 
 from engine.encoding import NUM_PLANES, encode_planes
+from engine.errors import one_line
 from engine.files import atomic_write
 from engine.game import ENGLISH, GAME
 
@@ -60,7 +62,7 @@ def export_onnx(network: Network, path: str | os.PathLike[str], metadata: Mappin
     model.doc_string = "English draughts. " + " ".join(f"{name}: {text}." for name, text in INTERFACE.items())
     for value in (*model.graph.input, *model.graph.output):
         value.doc_string = INTERFACE[value.name]
-    for key, text in {"network": json.dumps(network.config.model_dump()), **(metadata or {})}.items():
+    for key, text in {"network": network.config.model_dump_json(), **(metadata or {})}.items():
         model.metadata_props.add(key=key, value=text)
     atomic_write(path, model.SerializeToString())
 
@@ -73,18 +75,22 @@ def _onnx_model(folded: Network) -> Any:
         raise BackendError(f"export needs onnx and onnxscript (pip install 'crownhead[export]'): {error}") from error
     planes = torch.zeros(_TRACED_BATCH, NUM_PLANES, ROWS, COLUMNS)
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it warns of packages that nothing here needs
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):  # there torch prints what it cannot do
         warnings.simplefilter("ignore", FutureWarning)
-        program = torch.onnx.export(
-            folded,
-            (planes,),
-            dynamo=True,
-            verbose=False,
-            opset_version=_OPSET,
-            input_names=[INPUT],
-            output_names=[POLICY, WDL],
-            dynamic_shapes=({0: torch.export.Dim("batch")},),
-        )
+        try:
+            program = torch.onnx.export(
+                folded,
+                (planes,),
+                dynamo=True,
+                verbose=False,
+                opset_version=_OPSET,
+                input_names=[INPUT],
+                output_names=[POLICY, WDL],
+                dynamic_shapes=({0: torch.export.Dim("batch")},),
+            )
+        except Exception as error:  # of a network of one's own, whose code may do anything
+            why = one_line(error.__cause__ or error)
+            raise BackendError(f"torch cannot export {type(folded).__name__}: {why}") from error
     assert program is not None
     return program.model_proto
 

@@ -109,7 +109,7 @@ class NumbaEvaluator(NetworkEvaluator):
         self.precision: Precision = precision
         self.fidelity: Fidelity | None = None
         super().__init__(network, range(1, LARGEST_BATCH + 1))
-        self.evaluate(np.zeros((1, 4), np.uint32))  # compiles, or loads what has been compiled before
+        self._evaluate_all(np.zeros((1, 4), np.uint32))  # compiles, or loads what has been compiled before
 
     @property
     def backend(self) -> str:
