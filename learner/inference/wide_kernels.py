@@ -92,7 +92,7 @@ def phase_of(position, weights):
     return np.int64(weights.phases[popcount(own | opp), np.int64(kings != 0)])
 
 
-@njit(inline="always")
+@njit(cache=True)
 def _list_pieces(pieces, first, units, rows, n):
     """Adds where the weights of the pieces of one kind, whose first row is given, begin; returns the new number."""
     while pieces != 0:
@@ -102,7 +102,7 @@ def _list_pieces(pieces, first, units, rows, n):
     return n
 
 
-@njit(inline="always")
+@njit(cache=True)
 def _list_states(pieces, first, around, states, units, rows, n):
     """Adds where the weights of the pieces of one kind and what is next to them begin; returns the new number."""
     while pieces != 0:
@@ -160,7 +160,7 @@ def _list_all(position, phase, changed, weights, rows, n):
 def sum_units(position, phase, weights, buffers, i):
     """Computes the sums of the wide layer of a position, as those of position ``i``."""
     units, rows = units_of(weights), buffers.rows
-    count = _list_all(position, phase, np.uint32(0xFFFFFFFF), weights, rows, 0)
+    count = _list_all(position, phase, np.uint32(0xFFFFFFFF), weights, rows, np.int64(0))
     for unit in range(0, units, STRIP):
         sum_rows(weights.rows, rows, count, count, unit, buffers.sums, -1, i * units)
 
@@ -173,7 +173,7 @@ def change_units(earlier, position, phase, weights, buffers, old, new):
     """
     units, rows = units_of(weights), buffers.rows
     changed = np.uint32((earlier[0] ^ position[0]) | (earlier[1] ^ position[1]) | (earlier[2] ^ position[2]))
-    count = _list_all(position, phase, changed, weights, rows, 0)
+    count = _list_all(position, phase, changed, weights, rows, np.int64(0))
     end = _list_all(earlier, phase, changed, weights, rows, count)
     for unit in range(0, units, STRIP):
         sum_rows(weights.rows, rows, count, end, unit, buffers.sums, old * units, new * units)
