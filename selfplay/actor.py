@@ -112,7 +112,8 @@ class Actor:
         """Plays until the finished games hold at least ``min_samples`` samples, or until ``stop``; returns them."""
         started, worked = time.perf_counter(), time.thread_time()
         while self._stats.samples < min_samples and not self._stopping:
-            self._stats.evaluations += self._step()
+            evaluated = self._step()  # which counts offshoots itself
+            self._stats.evaluations += evaluated
         self._stats.seconds, self._stats.processor_seconds = time.perf_counter() - started, time.thread_time() - worked
         records, stats = self._finished, self._stats
         self._finished, self._stats = [], PlayStats()
@@ -231,8 +232,9 @@ class Actor:
         game.record.add_found(tree)
         share = self.config.tree_samples.offshoots
         if share > 0:
-            chosen = tree.positions[rng.random(len(tree)) < share]
-            game.record.add_found(offshoots(chosen, self.evaluator, rng))
+            beside = offshoots(tree.positions[rng.random(len(tree)) < share], self.evaluator, rng)
+            self._stats.evaluations += len(beside)
+            game.record.add_found(beside)
 
     def _resigns(self, game: _Game, value: float) -> bool:
         """Whether the side to move resigns; in a game that plays on, notes the side that would have."""

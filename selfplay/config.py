@@ -48,7 +48,9 @@ class SelfPlayConfig(_Settings):
     evaluator: Literal["auto", "own", "shared"] = Field(
         "auto", description="own: one in each actor; shared: two processes evaluate for all; auto: shared on a GPU"
     )
-    positions_per_shard: int = Field(2000, ge=1, description="samples at which an actor delivers its finished games")
+    positions_per_shard: int = Field(
+        2000, ge=1, le=1_000_000, description="samples at which an actor delivers its finished games"
+    )
     full_search_fraction: float = Field(0.5, gt=0, le=1, description="fraction of full searches (KataGo: 0.25)")
     tree_samples: TreeSampleConfig = TreeSampleConfig()
     fast_simulations: int = Field(8, ge=0, description="simulations of other searches, which train only the value")
@@ -166,6 +168,8 @@ class RunConfig(_Settings):
                 raise ValueError(_no_anchor(anchor))
         if self.game == GAME and not played.HAS_TABLES and self._needs_tables():
             raise ValueError(f"{played.TITLE} has no endgame tables for adjudication, rescoring, search or exam")
+        if self.game == GAME and not played.HAS_BALLOTS and self.selfplay.ballot_fraction > 0:
+            raise ValueError(f"{played.TITLE} has no ballots: selfplay.ballot_fraction must be 0")
         if self.loop.minutes is None and self.loop.max_iterations is None:
             raise ValueError("loop.minutes or loop.max_iterations must be set, else the run never ends")
         if self.loop.deterministic and (self.loop.minutes is not None or self.selfplay.actors != 1):

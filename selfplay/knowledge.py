@@ -2,6 +2,7 @@
 
 from functools import cache
 
+from engine.rules import played
 from engine.search import LeafOracle, SearchConfig
 from engine.tablebase import Tablebase, open_tablebase
 from learner.endgame.data import held_out
@@ -35,5 +36,7 @@ def endgame_knowledge(config: RunConfig) -> EndgameKnowledge:
     """Endgame knowledge of a run's actors (a ``KnowledgeFactory``); raises what ``shared_tablebase`` raises."""
     needs_table = config.selfplay.adjudicate or config.selfplay.rescore
     return EndgameKnowledge(
-        leaf_oracle=leaf_oracle(config.search), table=shared_tablebase() if needs_table else None, held_out=held_out
+        leaf_oracle=leaf_oracle(config.search),
+        table=shared_tablebase() if needs_table else None,
+        held_out=held_out if played.HAS_TABLES else None,  # without tables nothing is validated on those positions
     )

@@ -2,6 +2,7 @@
 
 A search also gives values of the positions inside its tree, so one tree gives many samples. The win/draw/loss of a
 sample is the mean over its visits; its policy is the fraction of visits of each move, if there are enough visits.
+Where trees are kept from move to move, the next full search gives the same positions again, with more visits.
 
 Offshoots are positions a few random moves further on, with the network's own win/draw/loss. They train the network on
 positions that searches meet but rarely visit often, such as those after the loss of a man.

@@ -10,10 +10,10 @@ from .replay import ReplayBuffer
 class WorkFigures(TypedDict):
     """How busy actors and learner are, and rates of self-play, since the pool of this process was made.
 
-    ``actors`` is the mean number of running actors. ``actors_busy`` is the fraction of their time in which they play,
-    ``learner_busy`` the fraction of time spent on training steps. ``cores_used`` is the processor time of actors and
-    learner per second. Rates are per second of wall time; ``actor_evaluations_per_second`` is per second of an actor's
-    processor time.
+    ``actors`` is the mean number of running actors. ``actors_busy`` is the fraction of their time in which they play
+    for samples, ``learner_busy`` the fraction of time spent on training steps. ``cores_used`` is the processor time of
+    these games and of the learner per second; games of gates and with anchors count in neither. Rates are per second of
+    wall time; ``actor_evaluations_per_second`` is per second of an actor's processor time.
     """
 
     actors: float

@@ -36,6 +36,7 @@ from learner.inference import BackendError
 from learner.inference.export import export_onnx
 from learner.network import NETWORKS, make_network
 from selfplay.config import ConfigError, make_config
+from selfplay.knowledge import endgame_knowledge
 from selfplay.openings import MatchError, make_openings
 from selfplay.requests import TrainRequest
 from selfplay.shards import read_shard
@@ -299,3 +300,9 @@ def test_training_and_what_finds_the_run_afterwards(tmp_path: Path) -> None:
     assert refused.returncode == 2
     assert refused.stderr.count("\n") == 1
     assert "set CROWNHEAD_GAME=russian" in refused.stderr
+
+
+def test_no_positions_are_kept_for_tables_that_do_not_exist() -> None:
+    assert endgame_knowledge(make_config("smoke")).held_out is None
+    with pytest.raises(ConfigError, match=r"has no ballots: selfplay\.ballot_fraction must be 0"):
+        make_config("smoke", ["selfplay.ballot_fraction=0.5"])

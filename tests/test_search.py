@@ -2,6 +2,7 @@
 
 import json
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +14,12 @@ from engine import outcomes
 from engine.bitboard import exp32
 from engine.board import Board
 from engine.outcomes import UNKNOWN
-from engine.search import Ending, LockstepSearch, SearchConfig
+from engine.players.base import search_moves
+from engine.players.search_player import SearchPlayer
+from engine.search import Ending, LockstepSearch, SearchConfig, UniformEvaluator
 from engine.search.in_flight import IN_FLIGHT
+from engine.search.step_loop import StepCounts
+from engine.tablebase import open_tablebase
 
 PROOFS = {
     None: outcomes.UNKNOWN,
@@ -305,6 +310,97 @@ def test_where_there_is_no_room_left_a_leaf_waits_once() -> None:
         assert len(leaves) == waiting
         search.evaluate(HashEvaluator())
     assert search.tree(0)[2] + 10 > search.tree_nodes  # it is full
+
+
+def test_a_tree_that_was_full_takes_as_many_simulations_as_are_asked_for() -> None:
+    """A leaf that was visited again for want of room has more visits than its position, once it is the root."""
+    search = LockstepSearch(SearchConfig(num_simulations=100_000, reuse_tree=True), 1, 30)
+    search.max_simulations = 100_000
+    evaluator, found = HashEvaluator(), 0
+    for seed in range(12):
+        board, rng = Board(), np.random.default_rng(seed)
+        search.set_board(0, board)
+        for _ in range(8):
+            search.start(0, 300, explore=False)
+            for _ in range(2000):  # a full tree may have no more room for the rest
+                if not search.step(evaluator):
+                    break
+            if not search.active()[0] and search._root(0)["proof"] == UNKNOWN:
+                assert search.simulations(0) >= 300
+                found += 1
+            moves = search_moves(board)
+            number = int(rng.integers(len(moves)))
+            board.push(moves[number])
+            search.play(0, number)
+            if board.outcome() is not None:
+                break
+    assert found > 20
+
+
+class Interrupted(UniformEvaluator):
+    """As if Ctrl-C had come while compiled code ran: Python raises it when that code has returned."""
+
+    armed = True
+
+    def search(self, *arguments: Any) -> StepCounts:
+        counts = super().search(*arguments)
+        if self.armed and counts.waiting:
+            self.armed = False
+            raise KeyboardInterrupt
+        return counts
+
+
+@pytest.mark.parametrize("lanes", [1, 8])
+def test_after_ctrl_c_no_leaf_waits_for_ever(lanes: int) -> None:
+    config = SearchConfig(num_simulations=3000, leaves_in_flight=lanes, oracle="tablebase")
+    search, evaluator = LockstepSearch(config, 1, leaf_oracle=open_tablebase()), Interrupted()
+    search.set_board(0, Board("B:W32,31,22,30:B1,2,10,3"))
+    search.start(0, explore=False)
+    with pytest.raises(KeyboardInterrupt):
+        search.run(evaluator)
+    search.start(0, explore=False)
+    search.run(evaluator)
+    assert search.simulations(0) >= 3000
+    assert not search.active()[0]
+
+
+def test_after_ctrl_c_a_player_does_not_search_another_board(monkeypatch: pytest.MonkeyPatch) -> None:
+    player, board = SearchPlayer("me", UniformEvaluator(), SearchConfig(num_simulations=50, reuse_tree=True)), Board()
+    thinking = player.begin(board)
+    thinking.advance(1.0)
+    board.push(thinking.choose())
+    board.push(board.legal_moves[0])
+    play = LockstepSearch.play
+
+    def interrupted(search: LockstepSearch, *arguments: Any) -> int:
+        play(search, *arguments)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LockstepSearch, "play", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            player.begin(board)
+    root = player.begin(board)._trees._root(0)
+    assert words_at(root) == tuple(map(int, board.words()[:3]))
+
+
+def test_after_a_wrong_answer_a_search_goes_on_with_right_ones() -> None:
+    class Wrong(UniformEvaluator):
+        def search(self, state: Any, *arguments: Any) -> StepCounts:
+            counts = super().search(state, *arguments)
+            state.wdl[:] = np.nan
+            return counts
+
+    search = LockstepSearch(SearchConfig(num_simulations=50), 4)
+    for slot in range(4):
+        search.set_board(slot, Board())
+        search.start(slot, explore=False)
+    with pytest.raises(ValueError, match="not finite"):
+        search.run(Wrong())
+    search.set_board(0, Board())
+    search.start(0, explore=False)
+    search.run(UniformEvaluator())
+    assert search.simulations(0) == 50
 
 
 def test_more_simulations_than_there_is_room_for_are_refused() -> None:

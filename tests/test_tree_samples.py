@@ -72,6 +72,20 @@ def test_samples_are_what_the_tree_holds(shares: bool) -> None:
     assert total > 50
 
 
+def test_offshoots_count_as_evaluations() -> None:
+    class Counting(HashEvaluator):
+        asked = 0
+
+        def evaluate(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            self.asked += len(positions)
+            return super().evaluate(positions)
+
+    evaluator = Counting()
+    config = SelfPlayConfig(games_in_lockstep=4, tree_samples=TreeSampleConfig(most=64, offshoots=0.5))
+    actor = Actor(config, SearchConfig(num_simulations=100), evaluator, 3)
+    assert sum(stats.evaluations for _, stats in (actor.play(200) for _ in range(2))) == evaluator.asked
+
+
 def test_no_more_than_asked_for() -> None:
     search = searched(SEARCH, [Board()])
     every = TreeReader(search, TREES).read(0)

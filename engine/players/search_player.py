@@ -246,7 +246,7 @@ class TreeSearch:
         later = self.moves_to(board)
         if later is None or self._board is None:
             return False
-        follower = self._board.copy()
+        follower, self._board = self._board.copy(), None  # Ctrl-C may leave the tree between the two boards
         for move in later:
             moves = search_moves(follower)
             if move not in moves:  # the tree has another move to the same position in its place

@@ -70,7 +70,11 @@ class SearchConfig(BaseModel):
         "32 visits of the root for each",
     )
     virtual_loss: float = Field(
-        0.0, ge=0, le=2, description="a leaf in flight counts as its node's mean value minus this"
+        0.0,
+        ge=0,
+        le=2,
+        description="a leaf in flight counts as its node's mean value minus this; with transpositions another way to "
+        "its position may keep some of it until the next visit",
     )
     transpositions: bool = Field(
         False,

@@ -257,7 +257,11 @@ class LockstepSearch:
         next evaluation has a leaf of every game.
         """
         judged = self._num_waiting
-        self._num_waiting = self._select(judged)
+        try:
+            self._num_waiting = self._select(judged)
+        except BaseException:
+            self._drop_all()
+            raise
         return self._settle(judged)
 
     def _settle(self, judged: int) -> int:
@@ -270,7 +274,7 @@ class LockstepSearch:
                     break
                 self._num_waiting = self._select(judged)
         except BaseException:
-            self._drop_leaves(self._num_waiting)
+            self._drop_all()
             raise
         return self._num_waiting
 
@@ -278,6 +282,10 @@ class LockstepSearch:
         """Drops the first ``n`` waiting leaves, which are all that wait: else they would count as visited for ever, and
         more leaves than there is room for would wait at the next step."""
         self._num_waiting = int(drop_leaves(self._state, n, np.ones(self.slots, np.bool_)))
+
+    def _drop_all(self) -> None:
+        """Drops all leaves that wait, also where Ctrl-C came before compiled code had told their number."""
+        self._drop_leaves(int(self._slots["waiting"].sum()))
 
     def _end(self, slots: int | np.ndarray) -> None:
         """Ends the searches of ``slots``: their leaves wait no more."""
@@ -345,9 +353,14 @@ class LockstepSearch:
         """
         if self._num_waiting or self._tables is None or not isinstance(evaluator, CompiledEvaluator):
             return self.step(evaluator) if most else 0
-        counts = evaluator.search(self._state, self._settings, self._tables, most)
-        self._num_waiting = counts.waiting
-        _check_finite(self._state.wdl)  # of the last leaves: weights that give no numbers do so again and again
+        try:
+            counts = evaluator.search(self._state, self._settings, self._tables, most)
+            self._num_waiting = counts.waiting
+            _check_finite(self._state.wdl)  # of the last leaves: weights that give no numbers do so again and again
+        except BaseException:
+            self._drop_all()
+            self._state.wdl[:] = 0
+            raise
         if self._num_waiting == 0:
             return counts.judged
         self._settle(0)
@@ -366,7 +379,7 @@ class LockstepSearch:
 
     def stop(self) -> None:
         """Ends all searches at once; their results so far remain."""
-        self._drop_leaves(self._num_waiting)
+        self._drop_all()
         self._slots["active"] = 0
 
     def active(self) -> np.ndarray:

@@ -80,16 +80,21 @@ def _remember_root(nodes, slots, histories, g):
 
 @njit(cache=True)
 def _share_anew(state, g):
-    """Enters the nodes of a kept subtree into the emptied table; sets the root's visits to those of its position."""
+    """Enters the nodes of a kept subtree into the emptied table."""
     nodes, slot = state.nodes, state.slots[g]
-    root = nodes[slot.root]
-    if root.shared and root.proof == UNKNOWN:
-        root.visits = np.int32(position_visits(nodes, root))
-        refresh(nodes, root)
-    root.shared = np.uint8(0)
+    nodes[slot.root].shared = np.uint8(0)
     forget(state.table, state.slots.shape[0], g)
     for index in range(slot.root + 1, slot.used):
         enter(nodes, state.table, state.slots.shape[0], g, np.int64(index))
+
+
+@njit(cache=True)
+def _count_root(nodes, root):
+    """Sets the visits of a kept root to those of its position: its twins had others, or there was no room below it."""
+    visits = position_visits(nodes, root)
+    if root.proof == UNKNOWN and visits > 0 and (root.shared or root.visits != visits):
+        root.visits = np.int32(visits)
+        refresh(nodes, root)
 
 
 @njit(cache=True)
@@ -117,6 +122,7 @@ def play_root(state, g, child_index, reuse, through_forced, scratch, moved):
             _remember_root(nodes, state.slots, state.histories, g)
         if reuse and slot.tainted == 0 and child.num_children > 0:
             slot.used = np.int32(keep_subtree(nodes, slot.root, index, slot.used, scratch, moved))
+            _count_root(nodes, nodes[slot.root])
             if shares(state):
                 _share_anew(state, g)
         else:
