@@ -58,7 +58,7 @@ def tokenize(lines: Iterable[str], first_line: int = 1) -> Iterator[Token]:
     parts: list[str] = []
     room = 0  # characters that the comment may still have
     for number, line in enumerate(lines, first_line):
-        text = line.removeprefix("\ufeff") if number == 1 else line
+        text = line.removeprefix("\ufeff") if opened is None else line  # also where files were put together
         position = 0
         if len(text) > MAX_LINE:
             yield Token("bad", f"the line has more than {MAX_LINE:,} characters", number, 1)

@@ -1,8 +1,11 @@
 """The training step: optimizer, learning-rate schedule, moving average, and a state that resumes exactly."""
 
+import atexit
 import copy
 import math
 import os
+import shutil
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -104,8 +107,15 @@ def _keep_compiled_code() -> None:
 
     To be called before the first optimizer is made: PyTorch then sets the variable to its default.
     """
+    if "TORCHINDUCTOR_CACHE_DIR" in os.environ:
+        return
     cache = platformdirs.user_cache_path("crownhead", appauthor=False) / "torch"
-    os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(cache))
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+    except OSError:  # a user without a home, as in containers
+        cache = Path(tempfile.mkdtemp(prefix="crownhead-torch-"))
+        atexit.register(shutil.rmtree, cache, ignore_errors=True)
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(cache)
 
 
 def make_optimizer(network: nn.Module, config: TrainerConfig) -> torch.optim.Optimizer:

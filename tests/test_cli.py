@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from programs import ROOT, crownhead_here
+from programs import ROOT, crownhead_here, crownhead_program
 
 import crownhead as front_door
 from engine.pdn import read_games
@@ -246,3 +246,11 @@ def test_presets_and_settings() -> None:
     with pytest.raises(ConfigError, match="cosine needs"):
         make_config("quick", ["loop.minutes=null", "loop.max_iterations=2"])
     assert SearchConfig(num_simulations=3) != SearchConfig()
+
+
+def test_a_sign_that_the_terminal_has_not_costs_no_result() -> None:
+    command = crownhead_program("match", "random", "random", "--games", 2, "--jobs", 1, "--openings", "random:3")
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Elo" in done.stdout

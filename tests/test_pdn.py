@@ -411,3 +411,9 @@ def test_a_first_move_of_another_game_says_so(moves: str) -> None:
         with pytest.raises(PdnError) as raised:
             read_game(text)
         assert variant not in str(raised.value)
+
+
+def test_files_with_a_mark_of_their_encoding_may_be_put_together() -> None:
+    text = '\ufeff[Event "a"]\n\n1. 11-15 22-18 1-0\n'
+    games = list(read_games(text + "\n" + text))
+    assert [len(game.moves) for game in games] == [2, 2]

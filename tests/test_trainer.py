@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -264,6 +265,10 @@ def test_compiled_code_is_kept_out_of_tmp(tmp_path):
     environment.pop("TORCHINDUCTOR_CACHE_DIR", None)
     done = subprocess.run([sys.executable, "-c", program], env=environment, cwd=ROOT, capture_output=True, text=True)
     assert done.stdout.strip() == str(tmp_path / "crownhead/torch"), done.stderr
+    environment["XDG_CACHE_HOME"] = "/proc/nowhere"  # as for a user without a home
+    done = subprocess.run([sys.executable, "-c", program], env=environment, cwd=ROOT, capture_output=True, text=True)
+    assert "crownhead-torch-" in done.stdout, done.stderr
+    assert not Path(done.stdout.strip()).exists()
 
 
 def test_a_loss_that_is_not_finite_stops_before_the_weights_change():
