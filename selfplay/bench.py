@@ -9,7 +9,7 @@ from typing import Any, NotRequired, TypedDict, cast
 import numpy as np
 
 from engine.board import Board
-from engine.console import progress_console
+from engine.console import Console, progress_console
 from engine.encoding import hop_table
 from engine.perft import count
 from engine.search import LockstepSearch, SearchConfig, UniformEvaluator
@@ -169,7 +169,7 @@ def bench_command(request: BenchRequest, quiet: bool) -> BenchFigures:
     if request.net not in NETWORKS:
         raise ConfigError(f"no network size {request.net!r}: choose one of {', '.join(NETWORKS)}")
     use_single_thread()
-    console, device = progress_console(quiet), choose_device("auto")
+    console, device = progress_console(True) if quiet else Console(), choose_device("auto")
     network = make_network(NETWORKS[request.net]).eval()
     evaluator = make_evaluator(network, request.backend, device)  # raises now what is wrong with the backend
     figures: dict[str, Any] = {"device": describe_machine(device), "network": request.net}

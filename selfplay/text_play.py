@@ -1,5 +1,6 @@
 """``crownhead play --text``: a game in the terminal, which shows the network's five best moves at every turn."""
 
+import sys
 from collections.abc import Callable
 from secrets import randbits
 
@@ -160,10 +161,12 @@ def first_moves(network: SearchPlayer, board: Board, number: int = SHOWN) -> lis
 
 
 def text_play(request: PlayRequest) -> None:
-    """Plays a game in the terminal; see ``crownhead play --help``. Raises ``TextPlayError``: bad side."""
+    """Plays a game in the terminal; see ``crownhead play --help``. Raises ``TextPlayError``: bad side, no terminal."""
     side = request.side or "black"
     if side not in SIDES:
         raise TextPlayError(f"--side {side}: choose {', '.join(SIDES)}")
+    if sys.stdin is None or sys.stdout is None:
+        raise TextPlayError("standard input or output is closed: a game in the terminal needs both")
     board, spec = Board(request.fen or START_FEN), parse_player(request.opponent or CHAMPION)
     conditions = Conditions(request.simulations, request.seconds, backend=request.backend, seed=randbits(32))
     player = made_beside_compiling(lambda: make_player(spec, conditions))

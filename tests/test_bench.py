@@ -27,8 +27,9 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_every_figure_is_there() -> None:
-    figures = bench_command(BenchRequest("tiny", backend="torch"), quiet=True)
+def test_every_figure_is_there(capsys: pytest.CaptureFixture[str]) -> None:
+    figures = bench_command(BenchRequest("tiny", backend="torch"), quiet=False)
+    assert "learner_samples_per_second: " in capsys.readouterr().out
     rates = {key: value for key, value in figures.items() if "per_second" in key or "ratio" in key}
     assert set(rates) == {
         "perft_leaves_per_second",

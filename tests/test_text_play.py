@@ -160,6 +160,14 @@ def test_it_does_not_play_the_same_game_every_time(monkeypatch: pytest.MonkeyPat
     assert seeds[0] != seeds[2]
 
 
+@pytest.mark.parametrize("stream", ["stdin", "stdout"])
+def test_a_closed_stream_is_told(monkeypatch: pytest.MonkeyPatch, stream: str) -> None:
+    """Python has None where a shell has closed it."""
+    monkeypatch.setattr(f"sys.{stream}", None)
+    with pytest.raises(TextPlayError, match="standard input or output is closed"):
+        text_play(PlayRequest("random"))
+
+
 def test_a_wrong_side_is_told() -> None:
     with pytest.raises(TextPlayError, match="--side green: choose black, white, both, none"):
         text_play(PlayRequest("random", side="green"))
