@@ -197,9 +197,8 @@ for name, group in (
 
 def main() -> None:
     """Runs the command line. Bad input ends with one line on standard error and exit code 2."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # rather than lose a result for a sign that the terminal has not
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace")  # rather than lose a result for a sign that the terminal has not
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # schedulers send it; it then saves like Ctrl-C
     try:

@@ -131,7 +131,9 @@ class SharedEvaluator(NetworkEvaluator):
         self._weights = safetensors.torch.save(
             {name: tensor.contiguous().clone() for name, tensor in self._network.state_dict().items()}
         )
-        self._digest = hashlib.sha256(_CONFIG.dump_json(self._network.config) + self._weights).hexdigest()
+        digest = hashlib.sha256(_CONFIG.dump_json(self._network.config))
+        digest.update(self._weights)
+        self._digest = digest.hexdigest()
         self._asked_of(self._tell_network)
 
     def _evaluate_part(self, positions: np.ndarray, policy_logits: np.ndarray, wdl_logits: np.ndarray) -> None:

@@ -58,7 +58,7 @@ def close_player(player: Player | None) -> None:
         close()
 
 
-def rest_player(player: Player | None) -> None:
+def rest_player(player: Player) -> None:
     """Calls the player's ``rest``, if it has one: ends a search in the opponent's time, until its next move."""
     rest = getattr(player, "rest", None)
     if rest is not None:

@@ -259,33 +259,26 @@ class LockstepSearch:
         judged = self._num_waiting
         try:
             self._num_waiting = self._select(judged)
+            return self._settle(judged)
         except BaseException:
             self._drop_all()
             raise
-        return self._settle(judged)
 
     def _settle(self, judged: int) -> int:
         """Settles waiting leaves that the oracle knows, except the first ``judged``, and selects others in their place;
         returns the number of waiting leaves."""
-        try:
-            while self._judge is not None and judged < self._num_waiting:
-                found, judged = self._num_waiting, self._judge.settle(judged, self._num_waiting)
-                if judged == found:
-                    break
-                self._num_waiting = self._select(judged)
-        except BaseException:
-            self._drop_all()
-            raise
+        while self._judge is not None and judged < self._num_waiting:
+            found, judged = self._num_waiting, self._judge.settle(judged, self._num_waiting)
+            if judged == found:
+                break
+            self._num_waiting = self._select(judged)
         return self._num_waiting
 
-    def _drop_leaves(self, n: int) -> None:
-        """Drops the first ``n`` waiting leaves, which are all that wait: else they would count as visited for ever, and
-        more leaves than there is room for would wait at the next step."""
-        self._num_waiting = int(drop_leaves(self._state, n, np.ones(self.slots, np.bool_)))
-
     def _drop_all(self) -> None:
-        """Drops all leaves that wait, also where Ctrl-C came before compiled code had told their number."""
-        self._drop_leaves(int(self._slots["waiting"].sum()))
+        """Drops all leaves that wait: else they would count as visited for ever, and more leaves than there is room for
+        would wait at the next step. Counts them anew: Ctrl-C may come before compiled code has told their number."""
+        n = int(self._slots["waiting"].sum())
+        self._num_waiting = int(drop_leaves(self._state, n, np.ones(self.slots, np.bool_)))
 
     def _end(self, slots: int | np.ndarray) -> None:
         """Ends the searches of ``slots``: their leaves wait no more."""
@@ -310,7 +303,7 @@ class LockstepSearch:
                 policy, wdl = evaluator.evaluate(self._state.leaves[:n])
                 self.back_up(n, policy, wdl)
             except BaseException:
-                self._drop_leaves(n)
+                self._drop_all()
                 raise
         return n
 
@@ -357,13 +350,11 @@ class LockstepSearch:
             counts = evaluator.search(self._state, self._settings, self._tables, most)
             self._num_waiting = counts.waiting
             _check_finite(self._state.wdl)  # of the last leaves: weights that give no numbers do so again and again
+            self._settle(0)
         except BaseException:
             self._drop_all()
             self._state.wdl[:] = 0
             raise
-        if self._num_waiting == 0:
-            return counts.judged
-        self._settle(0)
         return counts.judged + self.evaluate(evaluator)
 
     def run(self, evaluator: Evaluator) -> int:
