@@ -20,7 +20,7 @@ from typer.core import TyperGroup
 from crownhead_board import annotate, play
 from engine.code_cache import drop_code_cache
 from engine.errors import PartlyReadError
-from engine.game import GAME_VARIABLE, OtherGameError
+from engine.game import GAME, GAME_VARIABLE, OtherGameError
 from papers.command_line import reproduce
 from selfplay import requests
 from selfplay.command_line import endgames
@@ -90,6 +90,7 @@ def _print_array(figures: Iterator[Any]) -> None:
 app = typer.Typer(cls=_Commands, add_completion=False, pretty_exceptions_enable=False)
 EXIT_BAD_INPUT = 2
 _LONGEST_MESSAGE = 300  # characters
+_OF_OTHER_GAME = "CROWNHEAD_OF_OTHER_GAME"  # environment variable: for what this command was started again
 EXIT_INTERRUPTED = 130
 EXPECTED = (ValueError, OSError)  # errors whose message is printed without a traceback
 
@@ -218,7 +219,7 @@ def main() -> None:
         sys.exit(EXIT_BAD_INPUT)
     except Exception as error:
         if isinstance(error, OtherGameError) and GAME_VARIABLE not in os.environ:
-            _play_other(error.game)
+            _play_other(error)
         of_gpu = type(error).__name__ == "OutOfMemoryError"  # torch's, which is not imported here
         if (of_gpu or isinstance(error, MemoryError)) and not os.environ.get("CROWNHEAD_DEBUG"):
             print(": ".join(["crownhead: out of memory", *filter(None, [_one_line(str(error))])]), file=sys.stderr)
@@ -229,13 +230,15 @@ def main() -> None:
         advice = "write it before the command" if getattr(error, "option_name", "") == "--import" else "see --help"
         # Without one of its commands a group shows its help, and the error says nothing.
         message = f"{usage() or 'name one of its commands'} ({advice})" if usage else str(error)
+        if isinstance(error, OtherGameError) and (first := os.environ.get(_OF_OTHER_GAME)):
+            message = f"{error.what} is of {error.game} draughts, {first} of {GAME}: they do not go together"
         print(f"crownhead: {_one_line(message)}", file=sys.stderr)
         sys.exit(EXIT_BAD_INPUT)
 
 
-def _play_other(game: str) -> None:
+def _play_other(error: OtherGameError) -> None:
     """Starts the command again, in a process that plays another game."""
-    os.environ[GAME_VARIABLE] = game
+    os.environ |= {GAME_VARIABLE: error.game, _OF_OTHER_GAME: error.what}
     if os.name != "nt":
         drop_code_cache()
         os.execv(sys.executable, sys.orig_argv)

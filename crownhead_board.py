@@ -37,7 +37,7 @@ def play(request: PlayRequest) -> None:
             from learner.checkpoint import read_info
             from selfplay.players import checkpoint_folder
 
-            read_info(checkpoint_folder(spec.checkpoint))
+            check_game(spec.checkpoint, read_info(checkpoint_folder(spec.checkpoint)).game)
         elif spec.kind == "external":
             _start_engine(spec)  # raises if there is no such program; it is started at its first move
         plan = plan_for(spec, request.side or "black", request.fen or START_FEN)

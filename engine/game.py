@@ -22,12 +22,15 @@ class OtherGameError(ValueError):
     """Something belongs to another game than the one that this process plays.
 
     Attributes:
+        what: name of this thing.
         game: the one that it belongs to, of ``GAMES``.
     """
 
     def __init__(self, what: str, game: str) -> None:
-        super().__init__(f"{what} is of {game} draughts, this process plays {GAME}: set {GAME_VARIABLE}={game}")
-        self.game = game
+        # The usual game needs no variable; without it, the command line finds out whether everything is of one game.
+        advice = f"unset {GAME_VARIABLE}" if game == ENGLISH else f"set {GAME_VARIABLE}={game}"
+        super().__init__(f"{what} is of {game} draughts, this process plays {GAME}: {advice}")
+        self.what, self.game = what, game
 
 
 def check_game(what: str, game: str) -> None:

@@ -20,6 +20,7 @@ from engine.players.spec import (
     OracleName,
     why_no_network,
 )
+from engine.sealed import unsealed
 from engine.search import BOARD_SEARCH
 from engine.version import installed_version
 
@@ -72,10 +73,21 @@ def _made(spec: NetworkSpec, conditions: Conditions) -> Player:
     return made_beside_compiling(lambda: make_player(spec, conditions))
 
 
+def _game_of(file: Path) -> str:
+    try:
+        return str(unsealed(file.read_bytes()).get("game", ENGLISH))
+    except (OSError, ValueError, AttributeError) as error:
+        raise PlayerError(f"{file}: cannot be read: {error}") from error
+
+
 def _check_folder(spec: NetworkSpec) -> None:
-    """Raises ``PlayerError`` if the folder holds no network, before torch is loaded."""
+    """Raises ``PlayerError`` or ``OtherGameError`` if the folder holds no such network, before torch is loaded."""
     folder = Path(spec.folder)
-    if spec.folder == CHAMPION or (spec.folder and any((folder / name).is_file() for name in _FILES)):
+    file = next((folder / name for name in _FILES if (folder / name).is_file()), None) if spec.folder else None
+    if file is not None:
+        check_game(spec.folder, _game_of(file))
+        return
+    if spec.folder == CHAMPION:
         return
     if spec.folder and folder.is_dir():
         raise PlayerError(f"{spec.text!r} is no player: there is no checkpoint and no run in it")

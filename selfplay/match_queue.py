@@ -13,6 +13,7 @@ from rich.table import Table
 
 from engine.console import Console
 from engine.files import make_folder, read_text
+from engine.game import OtherGameError
 from engine.players.spec import PlayerSpec
 
 from .command_line.options import request_command
@@ -74,6 +75,8 @@ def _read_queue(file: Path, folder: Path) -> Iterator[tuple[str, MatchRequest]]:
             start_engines(set(match.players) - players)
             players.update(match.players)
             yield line, match
+        except OtherGameError:
+            raise  # the command is started again, for the other game
         except Exception as error:
             usage = getattr(error, "format_message", None)  # an error of the command line itself has it
             if usage is None and not isinstance(error, ValueError | OSError):

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
+from engine.game import check_game
 from engine.players.alphabeta import MAX_DEPTH, AlphaBetaPlayer
 from engine.players.base import Player, PlayerError
 from engine.players.first_search import search_is_compiled
@@ -198,10 +199,12 @@ def search_of(spec: NetworkSpec, conditions: Conditions) -> SearchConfig:
 
 
 def _info(spec: NetworkSpec, conditions: Conditions) -> CheckpointInfo:
-    """Information on the network that plays: that of the folder, or its student."""
+    """Information on the network that plays: that of the folder, or its student. It is of the game of this process."""
     folder = checkpoint_folder(spec.folder)
     student = read_student_info(folder) if _student_plays(spec, conditions) else None
-    return student or read_info(folder)
+    info = student or read_info(folder)
+    check_game(str(folder), info.game)
+    return info
 
 
 def settings_text(spec: NetworkSpec, conditions: Conditions) -> str:

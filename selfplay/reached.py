@@ -8,6 +8,7 @@ from engine.tablebase.material import MIN_PIECES
 from learner.endgame.reached import some
 from learner.expert.games import read_expert_games
 
+from .config import read_config
 from .run_folder import RunFolder
 from .shards import SUFFIX, read_shard
 
@@ -35,9 +36,17 @@ def reached_positions(place: Path, most: int) -> np.ndarray:
 
 
 def shards_of(place: Path) -> list[Path]:
-    """The shards of a run or in a folder, oldest first; raises ``ReachedError`` if there are none."""
-    folders = RunFolder(place).shards, place
+    """The shards of a run or in a folder, oldest first.
+
+    Raises:
+        ReachedError: there are none.
+        ConfigError, OtherGameError: the run's configuration cannot be read, or is for another game.
+    """
+    run = RunFolder(place)
+    if run.config_path.is_file():
+        read_config(run.config_path)  # raises
+    folders = run.shards, place
     shards = next((found for folder in folders if (found := sorted(folder.glob(f"*{SUFFIX}")))), [])
     if not shards:
-        raise ReachedError(f"{place} has no games: name a run, a folder of shards, or a file in PDN")
+        raise ReachedError(f"{place} has no games: name the folder of a run, or of its shards")
     return shards

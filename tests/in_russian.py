@@ -242,7 +242,7 @@ def test_players_name_legal_moves(name: str) -> None:
 
 
 def test_what_belongs_to_english_draughts_alone() -> None:
-    with pytest.raises(OtherGameError, match="set CROWNHEAD_GAME=english"):
+    with pytest.raises(OtherGameError, match="unset CROWNHEAD_GAME"):
         open_tablebase()
     with pytest.raises(MatchError, match="no ballots of Russian draughts"):
         make_openings("ballots", 1, 1)
@@ -300,6 +300,38 @@ def test_training_and_what_finds_the_run_afterwards(tmp_path: Path) -> None:
     assert refused.returncode == 2
     assert refused.stderr.count("\n") == 1
     assert "set CROWNHEAD_GAME=russian" in refused.stderr
+    _check_games_with_the_run(run, tmp_path)
+    _check_refusals(run)
+
+
+def _check_games_with_the_run(run: str, folder: Path) -> None:
+    """Its games and matches, also those that are continued."""
+    written = crownhead("games", run, "--out", str(folder / "games.pdn"), "--json")
+    assert written.returncode == 0, written.stderr
+    few = ("--games", "2", "--openings", "random:3")
+    rated = crownhead("ladder", run, "--anchors", "random", "--simulations", "4", "--json", *few)
+    assert rated.returncode == 0, rated.stderr
+    queue = folder / "queue.txt"
+    queue.write_text(" ".join([run, "random", "--simulations", "4", *few]))
+    for kept in (0, 2):
+        played = crownhead("matches", str(queue), "--out", str(folder / "played"), "--json")
+        assert played.returncode == 0, played.stderr
+        assert json.loads(played.stdout.splitlines()[-1])["matches"][0].get("kept", 0) == kept
+
+
+def _check_refusals(run: str) -> None:
+    """Where two games meet, the message names both things: to set a variable would help nobody."""
+    best = str(Path(run, "checkpoints", "000001"))
+    for arguments, message in (
+        (("match", "champion", run, "--openings", "random:3"), f"{best} of russian"),
+        (("engine", run), f"the protocol is of english draughts, {run} of russian"),
+        (("play", "--opponent", run), f"the window's board is of english draughts, {run} of russian"),
+        (("train", "--resume", "--run", run, "--game", "english"), "the option --game is of english draughts"),
+    ):
+        refused = crownhead(*arguments)
+        assert (refused.returncode, refused.stderr.count("\n")) == (2, 1), refused.stderr
+        assert message in refused.stderr
+        assert refused.stderr.endswith("they do not go together\n")
 
 
 def test_no_positions_are_kept_for_tables_that_do_not_exist() -> None:

@@ -92,7 +92,7 @@ class TrainRequest:
 
     def execute(self, quiet: bool) -> "TrainFigures":
         if self.game is not None:
-            check_game("the run", self.game)
+            check_game("the option --game", self.game)
         from ..commands import train_command
 
         return train_command(self, quiet)
