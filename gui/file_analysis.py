@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from engine.board import Board
+from engine.claims import claimed
 from engine.errors import DraughtsError
-from engine.files import StorageError, atomic_write, read_text, sha256_of
+from engine.files import StorageError, atomic_write, check_writable, read_text, sha256_of
 from engine.pdn import format_game
 from engine.players import WatchablePlayer
 
@@ -114,6 +115,7 @@ class FileAnalysis:
     def _check_place(self) -> None:
         if is_there(self.out):
             raise StorageError(None, f"{self.out} is there already: choose another name for the annotated games")
+        check_writable(self.out)
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
@@ -152,23 +154,25 @@ class FileAnalysis:
 
         Raises:
             StorageError: the journal or the copy cannot be written.
+            FileInUseError: another process judges games for the same copy.
         """
-        with self._opened() as journal:
-            done = {number for (number,) in journal.execute("SELECT number FROM games")}
-            for number in range(1, len(self._games.titles) + 1):
-                if number in done:
-                    continue
-                row = None if stopped() else self._judged(number, player, known, stopped, tell)
-                if row is None:
-                    return False
-                with journal:
-                    journal.execute("INSERT INTO games VALUES (?, ?, ?, ?, ?)", row)
-                tell(self.progress)
-            if journal.execute("SELECT 1 FROM games WHERE pdn IS NOT NULL").fetchone():
-                self._check_place()
-                atomic_write(self.out, lambda file: _write(journal, file))
-            self.result = self._result(journal)
-        self.journal.unlink(missing_ok=True)
+        with claimed(self.out):
+            with self._opened() as journal:
+                done = {number for (number,) in journal.execute("SELECT number FROM games")}
+                for number in range(1, len(self._games.titles) + 1):
+                    if number in done:
+                        continue
+                    row = None if stopped() else self._judged(number, player, known, stopped, tell)
+                    if row is None:
+                        return False
+                    with journal:
+                        journal.execute("INSERT INTO games VALUES (?, ?, ?, ?, ?)", row)
+                    tell(self.progress)
+                if journal.execute("SELECT 1 FROM games WHERE pdn IS NOT NULL").fetchone():
+                    self._check_place()
+                    atomic_write(self.out, lambda file: _write(journal, file))
+                self.result = self._result(journal)
+            self.journal.unlink(missing_ok=True)
         return True
 
     def _judged(

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from engine.claims import claimed
 from engine.console import progress_console
 from engine.players.spec import NetworkSpec, PlayerSpec
 from learner.network import ResidualConfig
@@ -23,7 +24,6 @@ from selfplay.match_commands import open_pool, settings_of
 from selfplay.match_tasks import Pairing
 from selfplay.openings import make_openings
 from selfplay.run_folder import RunState
-from selfplay.steady_file import claimed
 
 from .experiment import (
     Experiment,

@@ -138,11 +138,12 @@ def _decisions(request: BlundersRequest, progress: OracleProgress) -> tuple[list
             positions, seed = request.positions, request.seed
             return drawn_decisions(request.pieces, positions, seed, request.folder, tables, progress.tables), []
         decisions, unread = recorded_decisions(request.games, request.pieces, tables)
-        if unread and (request.strict or not decisions):
+        if unread and request.strict:
             raise MatchError(f"games in {request.games}: {unread[0]}")
         if not decisions:
             what = f"no move of at most {request.pieces} pieces could be a blunder"
-            raise MatchError(f"games in {request.games}: {what}")
+            left_out = f"; games that cannot be read: {len(unread)}, the first: {unread[0]}" if unread else ""
+            raise MatchError(f"games in {request.games}: {what}{left_out}")
         return decisions, unread
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from rich.table import Table
 
+from engine.claims import claimed
 from engine.console import Console
 from engine.players.spec import NetworkSpec, PlayerSpec, check_simulations, parse_network
 from learner.report import (
@@ -39,7 +40,6 @@ from .openings import MatchError, Opening, make_openings, openings_digest
 from .progress import LadderProgress
 from .requests import LadderRequest
 from .run_folder import RunError, RunFolder
-from .steady_file import claimed
 
 _RESULTS_FILE = "ladder.json"
 _FIRST_DOUBLED = 32  # simulations

@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, NotRequired
 
+from engine.claims import claimed
 from engine.console import Console
 from engine.files import check_writable
 from engine.players.hub import HubPlayer
@@ -19,7 +20,6 @@ from .openings import Opening, make_openings
 from .progress import MatchProgress
 from .requests import MatchRequest
 from .sprt import Sprt, SprtFigures
-from .steady_file import claimed
 
 
 class MatchFigures(MatchSummary):

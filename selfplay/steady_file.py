@@ -1,53 +1,13 @@
 """A file that is rewritten soon after each change of its content."""
 
-import errno
-import os
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
 
-from engine.files import StorageError, atomic_write, open_locked
+from engine.files import StorageError, atomic_write
 
 _PAUSE_FACTOR = 20  # pause after writing, as a multiple of the time that writing took
-_HELD = errno.EACCES, errno.EAGAIN, errno.EDEADLK  # what ``lock`` says if another process holds a lock
-
-
-class FileInUseError(ValueError):
-    """Another process keeps a file up to date; the message names it."""
-
-
-@contextmanager
-def claimed(path: Path) -> Iterator[None]:
-    """Inside this context no other process may claim the file, by a lock beside it that ends with the process.
-
-    Raises ``FileInUseError`` if another has claimed it, ``StorageError`` if its folder cannot be written.
-    """
-    place = Path(os.path.realpath(path))  # a link stays one, and its file is written
-    beside = place.with_name(f".{place.name}.lock")
-    with ExitStack() as held:
-        try:
-            while not _is_there(file := held.enter_context(open_locked(beside)), beside):
-                file.close()  # the process that held it has removed it
-        except StorageError as error:
-            raise StorageError(error.errno, str(error).replace(str(beside), str(path))) from error
-        except OSError as error:
-            if error.errno in _HELD:
-                raise FileInUseError(f"{path} is in use by another process: wait for it, or name another") from None
-        try:  # without a lock where the file system has none
-            yield
-        finally:
-            with suppress(OSError):  # Windows does not remove what is open
-                beside.unlink()
-
-
-def _is_there(file: BinaryIO, path: Path) -> bool:
-    """Whether an open file still has this name."""
-    with suppress(OSError):
-        return os.path.samestat(os.fstat(file.fileno()), path.stat())
-    return False
 
 
 class SteadyFile:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 from programs import until, wait_until
 
 from engine.board import Board
+from engine.claims import FileInUseError, claimed
 from engine.errors import PartlyReadError
 from engine.files import StorageError
 from engine.pdn import format_game, read_game, read_games
@@ -113,6 +115,18 @@ def test_nothing_is_overwritten(games: Path) -> None:
         analysis.run(AlphaBetaPlayer(2), unknown, tell=lambda progress: _write_mine(out))
     assert out.read_text() == "mine"
     assert analysis.journal.exists()
+
+
+def test_only_one_process_judges_games_for_a_copy(games: Path) -> None:
+    analysis = analysis_of(games)
+    with claimed(analysis.out), pytest.raises(FileInUseError, match=r"out\.pdn is in use by another process"):
+        analysis.run(AlphaBetaPlayer(2), unknown)
+    assert analysis.run(AlphaBetaPlayer(2), unknown)
+
+
+def test_a_copy_in_a_folder_that_is_not_there_is_named(games: Path) -> None:
+    with pytest.raises(StorageError, match=re.escape(f"cannot write {games.with_name('nowhere') / 'out.pdn'}: ")):
+        FileAnalysis(games, games.with_name("nowhere") / "out.pdn", "judge", 0.05)
 
 
 def _write_mine(out: Path) -> None:

@@ -144,5 +144,8 @@ def test_what_cannot_be_counted_is_said(tmp_path: Path) -> None:
     with pytest.raises(MatchError, match="no move of at most 4 pieces"):
         count(games=tmp_path / "short.pdn")
     (tmp_path / "bad.pdn").write_text('[Event "x"]\n1. 11-99 *\n', encoding="utf-8")
-    with pytest.raises(MatchError, match=r"games in .*bad\.pdn"):
+    nothing = r"games in .*bad\.pdn: no move of at most 4 pieces could be a blunder; .* cannot be read: 1, .*11-99"
+    with pytest.raises(MatchError, match=nothing):
         count(games=tmp_path / "bad.pdn")
+    with pytest.raises(MatchError, match=r"bad\.pdn: .*11-99"):
+        count(games=tmp_path / "bad.pdn", strict=True)

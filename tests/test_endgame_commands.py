@@ -14,6 +14,7 @@ import torch
 from programs import ROOT, crownhead_program
 
 from engine.board import Board
+from engine.claims import FileInUseError, claimed
 from engine.files import StorageError
 from engine.sealed import sealed, unsealed
 from engine.tablebase.dense import load_tables
@@ -90,6 +91,8 @@ def test_training_leaves_an_oracle(trained: tuple[Path, dict[str, Any]]) -> None
 def test_training_goes_on_where_it_was(tmp_path: Path) -> None:
     first = train(tmp_path, 0.01)
     assert train(tmp_path, 0.01)["positions"] == first["positions"]
+    with claimed(tmp_path), pytest.raises(FileInUseError, match="in use by another process"):
+        train(tmp_path, 0.02)
     assert train(tmp_path, 0.02)["positions"] > first["positions"]
     with pytest.raises(CheckpointError, match="another training"):
         train(tmp_path, 0.03, pieces=4)

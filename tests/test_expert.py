@@ -15,6 +15,7 @@ import torch
 from programs import PATIENCE, ROOT, crownhead_program
 
 from engine.board import Board
+from engine.claims import FileInUseError, claimed
 from engine.fen import Color
 from engine.files import StorageError
 from engine.outcomes import DRAW, LOSS, UNKNOWN, WIN
@@ -295,6 +296,8 @@ def test_pretrain_makes_a_network_that_plays(
         pretrain_command(collection, out, "tiny", 1, 1, quiet=True)
     with pytest.raises(StorageError, match="a file is in the way"):
         pretrain_command(collection, out / "letter.txt" / "net", "tiny", 1, 1, quiet=True)
+    with claimed(tmp_path / "more"), pytest.raises(FileInUseError, match="more is in use by another process"):
+        pretrain_command(collection, tmp_path / "more", "tiny", 1, 1, quiet=True)
 
 
 def test_an_empty_folder_is_filled_and_the_parent_noted(collection: Path, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from programs import ROOT, crownhead_program, wait_until
 
 from engine.ballots import playable_ballots
 from engine.board import Board
+from engine.claims import FileInUseError, claimed
 from engine.errors import PdnError
 from engine.files import StorageError
 from engine.pdn import PdnGame, read_games
@@ -33,7 +34,7 @@ from selfplay.openings import MatchError, make_openings
 from selfplay.players import checkpoint_folder
 from selfplay.requests import MatchRequest, RequestError
 from selfplay.sprt import Sprt
-from selfplay.steady_file import FileInUseError, SteadyFile, claimed
+from selfplay.steady_file import SteadyFile
 
 RULES = {"NO_MOVES", "REPETITION", "REVERSIBLE_PLIES"}
 
@@ -319,7 +320,7 @@ def test_two_matches_never_write_one_file(tmp_path: Path) -> None:
     with claimed(path), pytest.raises(FileInUseError, match=r"games\.pdn is in use by another process"):
         match(pdn=path)
     assert list(tmp_path.iterdir()) == []
-    hold = f"from selfplay.steady_file import claimed; claim = claimed(Path({str(path)!r})); claim.__enter__()"
+    hold = f"from engine.claims import claimed; claim = claimed(Path({str(path)!r})); claim.__enter__()"
     killed = f"import os; from pathlib import Path; {hold}; os._exit(1)"
     subprocess.run([sys.executable, "-c", killed], cwd=ROOT, check=False)
     assert [left.name for left in tmp_path.iterdir()] == [".games.pdn.lock"]  # it holds nothing any more

@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ from hypothesis import strategies as st
 from programs import crownhead_here
 
 from engine.board import Board, Move
+from engine.claims import claimed
+from engine.errors import PartlyReadError
 from engine.files import StorageError
 from engine.pdn import PdnGame, format_game
 from engine.players.base import search_moves
@@ -30,7 +33,6 @@ from selfplay.puzzles.games import RecordedGames, SelfPlay, boards_of
 from selfplay.puzzles.making import make_puzzles
 from selfplay.puzzles.rating import LEAST, LEVEL_RATINGS, MOST, LevelSolver, choice_probabilities, rating_of
 from selfplay.puzzles.settling import PLAIN, STRICT, MoveValue, Settler, only_move
-from selfplay.steady_file import claimed
 
 SHOT = "B:W25,27:B11,15,19"  # 19-23 gives one man and takes two
 EXCHANGE = "W:WK15,K32:B19,K24"  # 32-27 alone wins: an exchange, and the opposition
@@ -303,12 +305,19 @@ def test_puzzles_with_senseless_numbers_are_refused(changes: dict[str, int], tmp
 
 def test_puzzles_of_recorded_games_are_made_and_checked(recorded: Path, tmp_path: Path) -> None:
     out = tmp_path / "mine.json.zst"
-    figures = make_puzzles(out, 5, recorded, SHIPPED, 200, 1, quiet=True)
+
+    def make() -> dict[str, Any]:
+        with pytest.raises(PartlyReadError, match=r"left out of .*: 2; the first: ") as error:
+            make_puzzles(out, 5, recorded, SHIPPED, 200, 1, quiet=True)
+        assert isinstance(error.value.figures, dict)
+        return error.value.figures
+
+    figures = make()
     assert figures["games"] == 1
     assert len(figures["unread"]) == 2
     assert EXCHANGE in [puzzle.fen for puzzle in read_book(out).puzzles]
     before = out.read_bytes()
-    assert make_puzzles(out, 5, recorded, SHIPPED, 200, 1, quiet=True)["puzzles"] == figures["puzzles"]
+    assert make()["puzzles"] == figures["puzzles"]
     assert out.read_bytes() == before  # no game is left
     checked = check_puzzles(out, 10, 10, SHIPPED, 1, quiet=True)
     assert (checked["checked"], checked["unique"]) == (figures["puzzles"], figures["puzzles"])
@@ -316,6 +325,14 @@ def test_puzzles_of_recorded_games_are_made_and_checked(recorded: Path, tmp_path
         make_puzzles(out, 5, recorded, SHIPPED, 300, 1, quiet=True)
     with pytest.raises(PuzzleFileError, match="made with source"):
         make_puzzles(out, 5, None, SHIPPED, 200, 1, quiet=True)
+
+
+def test_a_file_without_a_game_is_refused(tmp_path: Path) -> None:
+    path, out = tmp_path / "README.md", tmp_path / "mine.json.zst"
+    path.write_text("{no game here}\n")
+    with pytest.raises(StorageError, match="there is no game in"):
+        make_puzzles(out, 1, path, SHIPPED, 100, 1, quiet=True)
+    assert not out.exists()
 
 
 def test_what_is_no_puzzle_fails_the_check(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import safetensors.torch
 import torch
 from pydantic import TypeAdapter, ValidationError
 
+from engine.claims import claimed
 from engine.console import Console
 from engine.files import sha256_of
 from engine.tablebase.dense import load_tables
@@ -114,7 +115,7 @@ def oracle_train_command(beginning: Beginning, lessons: Lessons, out: Path, quie
         out: gets the training's state, the network in full precision, and the oracle.
 
     Raises:
-        ValueError: bad arguments, or a file that cannot be read.
+        ValueError: bad arguments, a file that cannot be read, or another training in ``out``.
         StorageError: ``out`` cannot be written.
         KeyboardInterrupt: with a message that says what was saved.
     """
@@ -129,6 +130,7 @@ def oracle_train_command(beginning: Beginning, lessons: Lessons, out: Path, quie
     make_writable_folder(out)
     try:
         with (
+            claimed(out),
             OracleProgress(quiet) as progress,
             open_values(lessons.folder, lessons.pieces, progress, millions=True) as tables,
         ):

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from rich.table import Table
 
+from engine.claims import claimed
 from engine.console import Console
 
 from ..checkpoint import INFO_FILE, WEIGHTS_FILE, CheckpointError, load_checkpoint, naming_errors, save_checkpoint
@@ -27,12 +28,17 @@ def pretrain_command(games: Path, out: Path, net: str, minutes: float, seed: int
         positions too; ``test_with_seen`` has them.
 
     Raises:
-        ValueError: no such network, bad minutes, or games that cannot be learnt from.
+        ValueError: no such network, bad minutes, games that cannot be learnt from, or another training in ``out``.
         StorageError: a file cannot be read or written.
     """
     if not 0 < minutes < math.inf:
         raise ExpertGamesError(f"--minutes {minutes:g}: the training needs more than none, and not for ever")
     _check_replaceable(out)
+    with claimed(out):
+        return _learnt(games, out, net, minutes, seed, quiet)
+
+
+def _learnt(games: Path, out: Path, net: str, minutes: float, seed: int, quiet: bool) -> dict[str, Any]:
     torch.set_num_threads(1)
     network, parent = named_network(net, seed)
     with OracleProgress(quiet) as progress:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from engine.board import Board
+from engine.claims import claimed
 from engine.console import Console
 from engine.players.base import search_moves
 from engine.puzzles.book import SHIPPED, PuzzleFileError, read_book, write_book
@@ -16,7 +17,6 @@ from engine.tablebase import open_tablebase
 from learner.endgame.progress import OracleProgress
 from learner.endgame.validation import wilson_interval
 
-from ..steady_file import claimed
 from .making import champion_student
 from .settling import PLAIN, Settler, only_move
 

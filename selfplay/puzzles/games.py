@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.board import Board, Move
 from engine.errors import PdnError
-from engine.files import read_text, sha256_of
+from engine.files import StorageError, read_text, sha256_of
 from engine.pdn import read_games
 from engine.players.levels import LEVELS, LevelPlayer
 from engine.players.search_player import SearchPlayer
@@ -64,12 +64,15 @@ class RecordedGames:
         source: name and digest of the file.
 
     Raises:
-        StorageError: the file cannot be read.
+        StorageError: the file cannot be read, or there is no game in it.
     """
 
     def __init__(self, path: Path) -> None:
         self.unread: list[str] = []
         self._text = read_text(path)
+        if next(self._read(), None) is None and not self.unread:
+            raise StorageError(None, f"there is no game in {path}")
+        self.unread.clear()
         self.source = f"{path.name[:200]} {sha256_of(path)[:16]}"
         self._games = self._read()
         self._next = 0

@@ -5,7 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, TypedDict
 
+from engine.claims import claimed
 from engine.console import Console
+from engine.errors import PartlyReadError
 from engine.players.spec import CHAMPION
 from engine.puzzles.book import MOST_PUZZLES, PuzzleBook, PuzzleFileError, read_book, write_book
 from engine.search import Evaluator
@@ -16,7 +18,6 @@ from learner.student import load_student
 
 from ..knowledge import shared_tablebase
 from ..players import checkpoint_folder
-from ..steady_file import claimed
 from ..threads import use_single_thread
 from .finding import Finder
 from .games import SELF_PLAY, Game, RecordedGames, SelfPlay, boards_of
@@ -66,6 +67,7 @@ def make_puzzles(
         PuzzleFileError: the file is damaged, or was made from other games or with other settings.
         StorageError: a file cannot be read or written.
         FileInUseError: another process makes or checks the puzzles of this file.
+        PartlyReadError: at the end, if games could not be read.
     """
     with claimed(out):
         return _made(out, number, games, folder, simulations, seed, quiet)
@@ -94,6 +96,8 @@ def _made(
     figures = _figures(out, book, recorded.unread if recorded else [])
     if not quiet:
         _print(figures)
+    if unread := figures["unread"]:
+        raise PartlyReadError(f"games left out of {games}: {len(unread)}; the first: {unread[0]}", figures)
     return figures
 
 
