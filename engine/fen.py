@@ -23,6 +23,7 @@ MAX_PIECES = 12  # a side never has more than it started with
 _LONGEST = 120  # characters of a wrong text that a message repeats; the start position has 67
 _REMEMBERED = 4096  # texts and positions: a self-play actor meets the same openings again and again
 _COUNTER = re.compile(r"[HF][0-9]{1,4}")
+_name = played.square_name
 _PIECES = re.compile(rf"(K?)({played.SQUARE})(?:-({played.SQUARE}))?")
 
 
@@ -82,13 +83,15 @@ def _parse_side(text: str, shown: str) -> tuple[set[int], set[int]]:
     for token in text.split(",") if text else []:
         match = _PIECES.fullmatch(token)
         if match is None:
-            raise FenError(f"FEN {shown}: {_shown(token)} is not a square (like 7, K7 or 1-4)")
+            raise FenError(
+                f"FEN {shown}: {_shown(token)} is not a square (like {_name(7)}, K{_name(7)} or {_name(1)}-{_name(4)})"
+            )
         first, last = played.square_number(match[2]), played.square_number(match[3] or match[2])
         if not 1 <= first <= last <= NUMBERS:
-            raise FenError(f"FEN {shown}: {_shown(token)} is outside squares 1 to {NUMBERS}")
+            raise FenError(f"FEN {shown}: {_shown(token)} is outside squares {_name(1)} to {_name(NUMBERS)}")
         squares = set(range(first, last + 1))
         if squares & (men | kings):
-            raise FenError(f"FEN {shown}: square {min(squares & (men | kings))} is given twice")
+            raise FenError(f"FEN {shown}: square {_name(min(squares & (men | kings)))} is given twice")
         (kings if match[1] else men).update(squares)
     return men, kings
 
@@ -128,15 +131,14 @@ def _parsed(fen: str) -> tuple[Color, int, int, int]:
     (black_men, black_kings), (white_men, white_kings) = sides[Color.BLACK], sides[Color.WHITE]
     shared = (black_men | black_kings) & (white_men | white_kings)
     if shared:
-        raise FenError(f"FEN {shown}: square {min(shared)} holds pieces of both sides")
+        raise FenError(f"FEN {shown}: square {_name(min(shared))} holds pieces of both sides")
     for color, (men, kings) in sides.items():
         if len(men) + len(kings) > MAX_PIECES:
             raise FenError(f"FEN {shown}: {color} has {len(men) + len(kings)} pieces, more than {MAX_PIECES}")
         crowned = [number for number in men if to_square(number, color) >= NUMBERS - 4]
         if crowned:
-            raise FenError(
-                f"FEN {shown}: a man of {color} on {min(crowned)}, its promotion row (write K{min(crowned)})"
-            )
+            square = _name(min(crowned))
+            raise FenError(f"FEN {shown}: a man of {color} on {square}, its promotion row (write K{square})")
 
     def word(numbers: set[int]) -> int:
         return mask_of(to_square(number, turn) for number in numbers)
@@ -166,6 +168,6 @@ def fen_of_pieces(turn: Color, pieces: Mapping[int, Piece]) -> str:
 
     def side(color: Color) -> str:
         squares = sorted((king, number) for number, (owner, king) in pieces.items() if owner is color)
-        return color.value + ",".join(f"{'K' * king}{played.square_name(number)}" for king, number in squares)
+        return color.value + ",".join(f"{'K' * king}{_name(number)}" for king, number in squares)
 
     return f"{turn.value}:{side(Color.WHITE)}:{side(Color.BLACK)}"

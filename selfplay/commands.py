@@ -228,7 +228,7 @@ def _resumed(run: RunFolder, request: TrainRequest) -> RunConfig:
     most = changed.loop.max_iterations
     if most is not None and state.iteration >= most and not by_minutes:
         raise RunError(
-            f"{run.path} has made its {most} iterations: give it more with --set loop.max_iterations=N or --minutes"
+            f"{run.path} has made all its iterations ({most}): give it more with --set loop.max_iterations=N or --minutes"
         )
     _check_means(changed)
     if changed is not config:

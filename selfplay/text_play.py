@@ -13,6 +13,7 @@ from engine.pdn import PdnGame, format_game
 from engine.players.base import Player, close_player, search_moves
 from engine.players.search_player import SearchPlayer
 from engine.players.spec import CHAMPION, NetworkSpec, parse_player
+from engine.rules import played
 from engine.search import SearchConfig
 
 from .compiling import made_beside_compiling
@@ -22,7 +23,7 @@ from .requests import PlayRequest
 
 SHOWN = 5
 SIDES = {"black": (Color.BLACK,), "white": (Color.WHITE,), "both": tuple(Color), "none": ()}
-HELP = "a move like 11-15 or 22x15; moves, undo, fen, pdn, resign, help, quit"
+HELP = f"a move like {played.EXAMPLES}; moves, undo, fen, pdn, resign, help, quit"
 _MOST_PLIES = 400  # longest game of two programs, which nobody could stop at the keyboard
 
 
@@ -142,13 +143,13 @@ class TextGame:
 
 
 def numbered(board: Board) -> str:
-    """The board as text, White at the bottom: each dark square with its piece (b, w men; B, W kings) and number."""
+    """The board as text, White at the bottom: each dark square with its piece (b, w men; B, W kings) and name."""
     pieces, rows = board.piece_map(), []
     for row in range(8):
         cells = []
         for number in range(4 * row + 1, 4 * row + 5):
             piece = pieces.get(number)
-            cells.append(f"{piece.symbol() if piece else '.'}{number:<3}")
+            cells.append(f"{piece.symbol() if piece else '.'}{played.square_name(number):<3}")
         rows.append(("    " if row % 2 == 0 else "") + "    ".join(cells).rstrip())
     return "\n".join(rows)
 

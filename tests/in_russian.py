@@ -7,6 +7,7 @@ A process plays only one kind of game, so these tests run in a process of their 
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -40,6 +41,7 @@ from selfplay.knowledge import endgame_knowledge
 from selfplay.openings import MatchError, make_openings
 from selfplay.requests import TrainRequest
 from selfplay.shards import read_shard
+from selfplay.text_play import HELP, numbered
 
 ROOT = Path(__file__).parent.parent
 # Known figures. The plain rules count the first five as well; test_russian.py asks pydraughts about moves.
@@ -248,6 +250,19 @@ def test_what_belongs_to_english_draughts_alone() -> None:
         make_openings("ballots", 1, 1)
     with pytest.raises(ConfigError, match="tables"):
         make_config("smoke", ["selfplay.adjudicate=true"])
+
+
+def test_messages_name_squares_by_letters() -> None:
+    for fen, told in (
+        ("W:Wa1,7:Be5", "'7' is not a square (like e7, Ke7 or b8-h8)"),
+        ("W:Wa2:Be5", "'A2' is outside squares b8 to g1"),
+        ("W:Wa1,a1:Be5", "square a1 is given twice"),
+        ("W:Wb8:Be5", "a man of White on b8, its promotion row (write Kb8)"),
+    ):
+        with pytest.raises(FenError, match=re.escape(told)):
+            Board(fen)
+    assert numbered(Board()).splitlines()[0] == "    bb8     bd8     bf8     bh8"
+    assert "c3-d4" in HELP
 
 
 def test_each_game_has_its_own_default_folder() -> None:

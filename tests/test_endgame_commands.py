@@ -112,7 +112,9 @@ def test_training_does_not_go_on_with_another_seed_or_network(
         ("further", {"seed": 2}, "network"),
         ("further", further | {"seed": 1}, "seed"),
     ):
-        with pytest.raises(CheckpointError, match=f"another training, its {differs}.* differs; choose another folder"):
+        with pytest.raises(
+            CheckpointError, match=rf"another training \(not the same {differs}.*\): choose another folder"
+        ):
             train(tmp_path / out, 0.003, **changes)
 
 
@@ -144,7 +146,7 @@ def test_training_on_a_network_that_is_there(tmp_path: Path, trained: tuple[Path
         ({"pieces": 9}, "2 to 8"),
         ({"kind": "selfplay"}, "--net"),
         ({"freeze_body": True}, "--net"),
-        ({"kind": "wild"}, "no kind of endgame network"),
+        ({"kind": "wild"}, "--kind wild: choose pair or wang"),
         ({"minutes": 0.0}, "more than zero"),
         ({"fewest": 4}, "--fewest 4: 2 to --pieces 3"),
         ({"kind": "wang", "width": 8}, "--width"),
@@ -338,7 +340,7 @@ def test_training_around_games(tmp_path: Path) -> None:
     assert oracle.members[0].network.config == PairConfig(width=8, experts=8, hidden=4)
     assert oracle.members[0].pieces == (4, 4)
     assert figures["positions"] > 0
-    with pytest.raises(CheckpointError, match="samples differs"):
+    with pytest.raises(CheckpointError, match="not the same samples"):
         train(out, 0.02, pieces=4, fewest=4, width=8)
     wider = train(tmp_path / "wider", 0.003, net=out / "network", width=12)
     assert wider["parameters"] > figures["parameters"]

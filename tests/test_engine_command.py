@@ -103,10 +103,7 @@ def test_alpha_beta_with_a_network_keeps_to_its_nodes() -> None:
     assert engine.returncode == 0
 
 
-NO_FOLDER = (
-    "not the folder of a checkpoint or a run, nor champion, random, rollout:SIMULATIONS, alphabeta:DEPTH, level:NAME, "
-    "tablebase, rules or hub:COMMAND"
-)
+NO_FOLDER = "networks are the folder of a checkpoint or a run, or champion; players without are random, "
 NO_OPTIONS = "it has no options after @, and there is no network to load"
 
 

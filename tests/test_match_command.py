@@ -457,8 +457,9 @@ def test_no_gate_plays_its_games_twice() -> None:
         ({"seconds": 1.0, "clock": "60"}, "--seconds or --clock, not both"),
         ({"simulations": 5, "seconds": 1.0}, "--simulations or --seconds, not both"),
         ({"simulations": 5, "seconds": 1.0, "clock": "1+1"}, "one of --simulations, --seconds, --clock"),
-        ({"clock": "1/5"}, "seconds and increment"),
-        ({"clock": "soon"}, "300[+]3"),
+        ({"clock": "1/5"}, "clock '1/5': write seconds and increment"),
+        ({"clock": "-"}, "clock '-': write seconds and increment"),
+        ({"clock": "soon"}, "clock 'soon': write seconds and increment"),
         ({"resume": True}, "name it with --pdn"),
     ],
 )
@@ -547,7 +548,7 @@ def test_where_no_file_can_be_nothing_is_played(
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("nobody", "'nobody' is no player: not the folder of a checkpoint or a run"),
+        ("nobody", "'nobody' is no player: networks are the folder of a checkpoint or a run"),
         ("random@800", "'random' is a player without a network: it has no options after @"),
         ("champion@foo", "'foo' is no option of champion: after @ write off, tablebase"),
         ("champion@-4", "'-4' is no option of champion: after @ write off, tablebase"),

@@ -288,8 +288,8 @@ def why_no_network(text: str) -> str:
     if at and not Path(text).exists():
         return f"{text!r}: {ending!r} is no option of {folder}: {OPTIONS}"
     return (
-        f"{text!r} is no player: not the folder of a checkpoint or a run, nor champion, random, rollout:SIMULATIONS, "
-        "alphabeta:DEPTH, level:NAME, tablebase, rules or hub:COMMAND"
+        f"{text!r} is no player: networks are the folder of a checkpoint or a run, or champion; players without are "
+        "random, rollout:SIMULATIONS, alphabeta:DEPTH, level:NAME, tablebase, rules and hub:COMMAND"
     )
 
 

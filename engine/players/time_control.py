@@ -67,11 +67,15 @@ class TimeControl:
             return cls()
         if match := re.fullmatch(rf"1/{_NUMBER}", text):
             return cls("move", float(match[1]))
-        if match := re.fullmatch(rf"{_NUMBER}(?:\+{_NUMBER})?", text):
-            return cls("fischer", float(match[1]), float(match[2] or 0))
-        raise TimeControlError(
-            f"clock {text[:_SHOWN]!r}: write -, 1/10 (seconds for every move) or 300+3 (seconds and increment)"
-        )
+        return cls.parse_fischer(text, "-, 1/10 (seconds for every move) or 300+3 (seconds and increment)")
+
+    @classmethod
+    def parse_fischer(cls, text: str, possible: str = "seconds and increment, like 60+0.6") -> "TimeControl":
+        """Parses ``300+3`` or ``300`` alone; ``possible`` is what the message names. Raises what ``parse`` does."""
+        match = re.fullmatch(rf"{_NUMBER}(?:\+{_NUMBER})?", text.strip())
+        if match is None:
+            raise TimeControlError(f"clock {text[:_SHOWN]!r}: write {possible}")
+        return cls("fischer", float(match[1]), float(match[2] or 0))
 
     def __str__(self) -> str:
         if self.kind == "none":

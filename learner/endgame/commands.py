@@ -252,6 +252,8 @@ def _network_to_train(beginning: Beginning, pieces: int) -> EndgameNetwork:
             raise OracleCommandError("only a self-play network that --net names has a body to train on or to freeze")
         if width is not None and kind not in (None, "pair"):
             raise OracleCommandError(f"--width is a pair network's: leave it out for a {kind} network")
+        if kind not in (None, "pair", "wang"):
+            raise OracleCommandError(f"--kind {kind}: choose pair or wang")
         sizes = sizes_of(width or PairConfig().width, pieces).model_dump() if kind in (None, "pair") else None
         return new_network(kind or "pair", sizes)
     if kind is not None:

@@ -189,4 +189,4 @@ class EndgameTrainer(TimedTrainer):
 
 
 def _another(path: Path | str, name: str) -> CheckpointError:
-    return CheckpointError(f"{path}: the state of another training, its {name} differs; choose another folder")
+    return CheckpointError(f"{path}: the state of another training (not the same {name}): choose another folder")

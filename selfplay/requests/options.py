@@ -36,8 +36,8 @@ class Limited:
     """A request with limits of the players' searches: simulations, seconds or a clock, of which at most one is given.
 
     Raises:
-        RequestError: more than one limit is given, or ``clock`` is not a Fischer clock.
-        TimeControlError: the clock cannot be read, or a time is out of range.
+        RequestError: more than one limit is given.
+        TimeControlError: ``clock`` is not a Fischer clock, or a time is out of range.
         PlayerError: there is no such backend.
     """
 
@@ -64,10 +64,7 @@ class Limited:
             raise RequestError(f"give {one}")
         if self.seconds is not None:
             return TimeControl("move", self.seconds)
-        control = TimeControl.parse(self.clock) if self.clock is not None else TimeControl()
-        if self.clock is not None and control.kind != "fischer":
-            raise RequestError(f"--clock {self.clock}: write seconds and increment, like 60+0.6")
-        return control
+        return TimeControl.parse_fischer(self.clock) if self.clock is not None else TimeControl()
 
 
 def player_of(text: str) -> "PlayerSpec":
