@@ -27,6 +27,7 @@ from .requests import BenchRequest
 from .shared_evaluator import LANES, shares_evaluator
 from .threads import choose_device, describe_machine, num_cores, use_single_thread
 
+_USUAL_SIZE = "4x48"
 _PERFT_DEPTH = 10
 _SEARCH_CASES = ((1, 64), (1, 800), (256, 64), (256, 800))  # games in lockstep, simulations
 _BATCHES = (1, 16, 64, 256, 1024)
@@ -166,13 +167,14 @@ def bench_command(request: BenchRequest, quiet: bool) -> BenchFigures:
         ConfigError: there is no network of this size.
         BackendError: there is no such backend, or it cannot compute this network.
     """
-    if request.net not in NETWORKS:
-        raise ConfigError(f"no network size {request.net!r}: choose one of {', '.join(NETWORKS)}")
+    size = request.net or _USUAL_SIZE
+    if size not in NETWORKS:
+        raise ConfigError(f"no network size {size!r}: choose one of {', '.join(NETWORKS)}")
     use_single_thread()
     console, device = progress_console(True) if quiet else Console(), choose_device("auto")
-    network = make_network(NETWORKS[request.net]).eval()
+    network = make_network(NETWORKS[size]).eval()
     evaluator = make_evaluator(network, request.backend, device)  # raises now what is wrong with the backend
-    figures: dict[str, Any] = {"device": describe_machine(device), "network": request.net}
+    figures: dict[str, Any] = {"device": describe_machine(device), "network": size}
     console.print(figures["device"], highlight=False)
 
     def report(key: str, value: Any) -> None:

@@ -6,10 +6,9 @@ from dataclasses import replace
 from typing import TypedDict
 
 import numpy as np
-from rich.table import Table
 
 from engine.board import Board, Move
-from engine.console import Console
+from engine.console import Console, Table
 from engine.errors import PartlyReadError
 from engine.knowledge.lines import Prover
 from engine.players.base import close_player

@@ -6,10 +6,9 @@ from dataclasses import replace
 from typing import TypedDict
 
 import numpy as np
-from rich.table import Table
 
 from engine.board import Board
-from engine.console import Console
+from engine.console import Console, Table
 from engine.players.search_player import SearchPlayer
 from engine.players.spec import NetworkSpec, parse_tree_player
 from learner.inference import NetworkEvaluator

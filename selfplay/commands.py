@@ -4,10 +4,8 @@ import shlex
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict, cast
 
-from rich.table import Table
-
 from engine.board import Board
-from engine.console import Console
+from engine.console import Console, Table
 from engine.errors import IllegalMoveError
 from engine.files import make_folder
 from engine.players.base import search_moves
@@ -19,7 +17,7 @@ from learner.network import try_network
 from learner.report import missing_packages
 
 from .conditions import Conditions
-from .config import RunConfig, make_config
+from .config import DEFAULT_PRESET, RunConfig, make_config
 from .mirror import Mirror
 from .players import checkpoint_folder, make_player
 from .progress import TrainingProgress
@@ -30,6 +28,7 @@ from .stages import next_stage
 from .threads import choose_device
 from .training import Training, TrainingFigures
 
+_ANALYSED = 800  # simulations of ``analyse`` where neither option nor network say
 _BOARD_S = 0.1  # seconds of each search whose rate is compared with that of self-play
 
 
@@ -166,7 +165,7 @@ def _beginning(request: TrainRequest) -> _Beginning:
         if "network" in named:
             raise RunError("a run keeps the size of the network it begins with: leave --set network or --init out")
         changes |= {"network": first.info.network.model_dump(), "init": first.info.digest}
-    config = make_config(request.preset, settings, **changes)
+    config = make_config(request.preset or DEFAULT_PRESET, settings, **changes)
     _check_means(config)
     if teacher is not None:
         check_backend(teacher.info.network, config.selfplay.backend)
@@ -218,6 +217,8 @@ def _resumed(run: RunFolder, request: TrainRequest) -> RunConfig:
     """
     settings, minutes = request.all_settings, request.minutes
     state, (_, config) = run.read_state(), RunFolder.open(run.path)
+    if request.preset not in (None, config.preset):
+        raise RunError(f"{run.path} has begun with --preset {config.preset}, not {request.preset}")
     changed = config
     if settings:
         changed = next_stage(config, settings, state.iteration, run.steps_of(state.iteration))
@@ -228,7 +229,7 @@ def _resumed(run: RunFolder, request: TrainRequest) -> RunConfig:
     most = changed.loop.max_iterations
     if most is not None and state.iteration >= most and not by_minutes:
         raise RunError(
-            f"{run.path} has made all its iterations ({most}): give it more with --set loop.max_iterations=N or --minutes"
+            f"{run.path} has made all iterations ({most}): give it more with --set loop.max_iterations=N or --minutes"
         )
     _check_means(changed)
     if changed is not config:
@@ -256,9 +257,9 @@ def _print_ratings(ratings: Ratings) -> None:
 def analyse_command(request: AnalyseRequest, quiet: bool) -> AnalyseFigures:
     """Searches one position; see ``crownhead analyse --help``.
 
-    Simulations and backend in the network's text (behind @) override the options; ``--oracle`` overrides the text.
+    A backend in the network's text (behind @) overrides the option; ``--oracle`` overrides the text.
     """
-    player = make_player(request.spec, Conditions(request.simulations, backend=request.backend))
+    player = make_player(request.spec, Conditions(request.simulations or _ANALYSED, backend=request.backend))
     board = Board(request.fen)  # after the network, whose loading checks that this process plays its game
     if not board.legal_moves:
         raise IllegalMoveError(f"{request.fen}: the game is over, {board.turn} has no legal move")

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypedDict
 
 import numpy as np
-from rich.table import Table
 
 from engine.board import Board
-from engine.console import Console
+from engine.console import Console, Table
 from engine.fen import Color, format_fen
 from engine.players import TablebasePlayer
 from engine.players.spec import TablebaseSpec

@@ -3,9 +3,7 @@
 import time
 from typing import NotRequired, TypedDict
 
-from rich.table import Table
-
-from engine.console import Console
+from engine.console import Console, Table
 from engine.version import installed_version
 from learner.checkpoint import load_checkpoint
 from learner.inference.export import check_export, export_onnx

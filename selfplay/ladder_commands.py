@@ -5,10 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from rich.table import Table
-
 from engine.claims import claimed
-from engine.console import Console
+from engine.console import Console, Table
 from engine.players.spec import NetworkSpec, PlayerSpec, check_simulations, parse_network
 from learner.report import (
     Cell,

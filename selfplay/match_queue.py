@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TypedDict
 
 import typer
-from rich.table import Table
 
-from engine.console import Console
+from engine.console import Console, Table
 from engine.files import make_folder, read_text
 from engine.game import OtherGameError
 from engine.players.spec import PlayerSpec

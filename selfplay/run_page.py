@@ -7,10 +7,9 @@ from functools import partial
 
 from rich.console import Group, RenderableType
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
-from engine.console import Console
+from engine.console import Console, Table
 from engine.errors import one_line
 
 from .ratings import RatingsError

@@ -103,7 +103,10 @@ def test_alpha_beta_with_a_network_keeps_to_its_nodes() -> None:
     assert engine.returncode == 0
 
 
-NO_FOLDER = "networks are the folder of a checkpoint or a run, or champion; players without are random, "
+NO_FOLDER = (
+    "networks are the folder of a checkpoint or a run, or champion; players without are random, rollout:SIMULATIONS, "
+    "alphabeta:DEPTH, level:NAME, tablebase, rules and hub:COMMAND"
+)
 NO_OPTIONS = "it has no options after @, and there is no network to load"
 
 

@@ -119,7 +119,7 @@ def test_a_resumed_run_takes_on_settings(run_copy: Path) -> None:
     run = run_copy
     before = (run / "config.json").read_bytes()
     resume = ("--run", run, "--resume", "--set")
-    assert_refused(crownhead_here("train", *resume, "search.num_simulations=6"), "its 2 iterations")
+    assert_refused(crownhead_here("train", *resume, "search.num_simulations=6"), "all iterations (2)")
     assert_refused(
         crownhead_here("train", *resume, "network=4x48"), "cannot change a run under way: its weights have that size"
     )

@@ -20,6 +20,7 @@ from solved_tables import solve_tables
 from engine.bitboard import FAR_ROW, turned
 from engine.board import Board
 from engine.fen import Color, format_fen
+from engine.files import StorageError
 from engine.outcomes import DRAW, LOSS, UNKNOWN, WIN
 from engine.tablebase import MissingTableError, Tablebase, open_tablebase, store
 from engine.tablebase.build import Builder
@@ -177,6 +178,9 @@ def test_a_missing_table_is_named(tables: Tablebase, tmp_path: Path, monkeypatch
         tables.probe_wdl(Board("W:WK10,K11,22,23,24:B9,1,2"))
     folder = tmp_path / "my tables"
     folder.mkdir()
+    with pytest.raises(StorageError, match=rf"my tables holds no tables: .*build --dir '{folder}'`"):
+        open_tablebase(folder)
+    shutil.copy(SHIPPED / "0011.wdl", folder)
     with open_tablebase(folder) as elsewhere, pytest.raises(MissingTableError, match=f"--pieces 6 --dir '{folder}'`"):
         elsewhere.probe_wdl(six)
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "none"))

@@ -63,6 +63,8 @@ def test_smoke_exercises_every_stage(tmp_path: Path) -> None:
     assert list((run / "tensorboard").iterdir())
     assert_refused(crownhead_here("train", "--preset", "smoke", "--run", run), "--resume")
     assert_refused(crownhead_here("train", "--run", run, "--resume"), "--minutes")
+    other = crownhead_here("train", "--preset", "quick", "--run", run, "--resume", "--minutes", 1)
+    assert_refused(other, "has begun with --preset smoke, not quick")
     assert_refused(crownhead_here("train", "--run", tmp_path / "none", "--resume"), "no run")
 
 

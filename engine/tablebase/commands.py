@@ -8,9 +8,8 @@ from time import perf_counter
 from typing import Any
 
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
-from ..console import Console, Display
+from ..console import Console, Display, Table
 from .build import Builder
 from .costs import TableCosts, distance_costs, table_costs
 from .dense import Step

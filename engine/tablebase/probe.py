@@ -14,6 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from ..board import Board
+from ..files import StorageError
 from ..game import ENGLISH, check_game
 from ..outcomes import DRAW, UNKNOWN
 from .folder import SHIPPED, SHIPPED_KINGS, build_advice, default_folder
@@ -182,10 +183,13 @@ def open_tablebase(folder: str | Path | None = None, cache_bytes: int = CACHE_BY
 
     Raises:
         TableFileError: a file is damaged or foreign.
-        OSError: the folder does not exist or cannot be read.
+        StorageError: the folder does not exist, cannot be read, or holds no tables.
         OtherGameError: this process does not play English draughts.
     """
     check_game("the set of endgame tables", ENGLISH)
+    if folder is not None and not find_copies([Path(folder)]):
+        advice = build_advice(Path(folder), None, False)
+        raise StorageError(None, f"{folder} holds no tables: name another folder, or build some with {advice}")
     folders = [Path(folder)] if folder is not None else [path for path in [default_folder()] if os.path.exists(path)]
     folders += [SHIPPED, SHIPPED_KINGS] if shipped else []
     return Tablebase(BlockStore(find_copies(folders), cache_bytes), folders)

@@ -40,7 +40,7 @@ class FileTables:
         there = folder is not None or place.exists()
         folders = [place, SHIPPED] if there else [SHIPPED]
         self._pairs = {pair for pair, kind in find_files(folders) if kind == "wdl"}
-        self._tables, self.report = open_tablebase(place if there else SHIPPED, _CACHE_BYTES), report
+        self._tables, self.report = open_tablebase(folder, _CACHE_BYTES), report
 
     def __contains__(self, material: object) -> bool:
         return isinstance(material, Material) and material.pair in self._pairs

@@ -25,6 +25,7 @@ from .rules_learning import (
 from .rules_page import RulePart, rule_parts, write_page
 
 _POLISHINGS = 3
+_MOST_RULES = 60
 _SAMPLED = 200_000  # positions of five pieces that rules are measured on, drawn anew: few are among those learnt from
 _PER_MATERIAL = 20_000  # won positions from which plies are estimated
 _TEST_SEED = 1 << 40
@@ -57,7 +58,7 @@ class RulesFigures(TypedDict):
 
 
 def rules_command(
-    out: Path | None, learn: Path | None, most: int, seed: int, folder: Path | None, quiet: bool
+    out: Path | None, learn: Path | None, most: int | None, seed: int, folder: Path | None, quiet: bool
 ) -> RulesFigures:
     """Shows, learns and measures rules; see ``crownhead rules --help``.
 
@@ -73,6 +74,8 @@ def rules_command(
     """
     if learn is None and folder is not None:
         raise RulesError("--dir is for --learn: rules that are there already are measured on the package's tables")
+    if learn is None and most is not None:
+        raise RulesError("--rules is for --learn: there are as many rules as come with the program")
     if learn is not None and learn.is_dir():
         raise RulesError(f"{learn}: it is a folder: name a file for the rules")
     if folder is not None:
@@ -81,7 +84,7 @@ def rules_command(
         if place is not None:
             make_writable_folder(place)  # now, not after minutes
     with OracleProgress(quiet) as progress:
-        rules = load_rules() if learn is None else _learnt(learn, most, seed, folder, progress)
+        rules = load_rules() if learn is None else _learnt(learn, most or _MOST_RULES, seed, folder, progress)
         parts, right = ([], []) if out is None else _measured(rules, seed, progress)
     page = None if out is None else write_page(out, rules, parts, right)
     figures = _figures(rules, parts, right, page, learn)

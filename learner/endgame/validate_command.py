@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from rich.table import Table
 
-from engine.console import Console
+from engine.console import Console, Table
 from engine.tablebase.material import MIN_PIECES
 
 from ..report import check_packages, make_writable_folder

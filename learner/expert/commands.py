@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from rich.table import Table
 
 from engine.claims import claimed
-from engine.console import Console
+from engine.console import Console, Table
 
 from ..checkpoint import INFO_FILE, WEIGHTS_FILE, CheckpointError, load_checkpoint, naming_errors, save_checkpoint
 from ..endgame.progress import OracleProgress

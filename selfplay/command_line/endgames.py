@@ -164,8 +164,9 @@ def rules(
         Path | None, typer.Option(metavar="FILE", help="Learn new rules (15 minutes) and write them to this file.")
     ] = None,
     most: Annotated[
-        int, typer.Option("--rules", min=2, max=200, help="Largest number of rules to learn, with --learn.")
-    ] = 60,
+        int | None,
+        typer.Option("--rules", min=2, max=200, help="Largest number of rules to learn, with --learn; 60 if left out."),
+    ] = None,
     seed: Seed = 1,
     folder: Tables = None,
     quiet: Json = False,

@@ -52,7 +52,9 @@ class AnalyseRequest:
 
     fen: Annotated[str, typer.Argument(help="Position, like B:W21,22,K23:B1-4,K30.")]
     net: Annotated[str, typer.Option(help="Folder of a checkpoint or a run, or champion.")] = "champion"
-    simulations: Annotated[int, typer.Option(min=1, help="Simulations of the search.")] = 800
+    simulations: Annotated[
+        int | None, typer.Option(min=1, help="Simulations of the search; 800 if neither this nor the network says.")
+    ] = None
     oracle: Annotated[
         str | None, typer.Option(help="Endgame oracle of the search: off or tablebase (the default).")
     ] = None
@@ -69,6 +71,8 @@ class AnalyseRequest:
         from engine.players.spec import OracleName, one_of, parse_tree_player
 
         named = parse_tree_player(self.net)
+        if None not in (self.simulations, named.simulations):
+            raise RequestError(f"--net {self.net} has simulations of its own: leave --simulations out")
         oracle: OracleName = named.oracle if self.oracle is None else one_of(self.oracle, OracleName, "oracle")
         return replace(named, oracle=oracle, ponder=False, impartial=True)
 

@@ -26,7 +26,9 @@ POOLS = "local", "threads", "ray"
 class TrainRequest:
     """Train a network from the rules alone: self-play, learning, gating and promotion, in one folder."""
 
-    preset: Annotated[str, typer.Option(help="Preset of the settings: smoke, quick, laptop or gpu.")] = "quick"
+    preset: Annotated[
+        str | None, typer.Option(help="Preset of the settings: smoke, quick, laptop or gpu; quick if left out.")
+    ] = None
     game: Annotated[str | None, typer.Option(help=f"Game: {' or '.join(GAMES)}; english if left out.")] = None
     run: Annotated[
         Path | None, typer.Option(help="Folder of the run; runs/PRESET if left out, runs/GAME-PRESET of another game.")
@@ -74,8 +76,10 @@ class TrainRequest:
 
     @property
     def folder(self) -> Path:
-        game = self.game or GAME
-        return self.run or Path("runs") / (self.preset if game == ENGLISH else f"{game}-{self.preset}")
+        from ..config import DEFAULT_PRESET
+
+        game, preset = self.game or GAME, self.preset or DEFAULT_PRESET
+        return self.run or Path("runs") / (preset if game == ENGLISH else f"{game}-{preset}")
 
     @property
     def places(self) -> dict[str, str | None]:
@@ -160,7 +164,7 @@ class CardRequest:
 class BenchRequest:
     """Measure move generation, search, network, self-play and learner on this machine, with one thread."""
 
-    net: Annotated[str, typer.Option(help="Network size to measure, like 4x48.")] = "4x48"
+    net: Annotated[str | None, typer.Option(help="Network size to measure, like 4x48 (the default).")] = None
     board: Annotated[
         str | None, typer.Option(metavar="NET", help="Measure only how fast this network searches one position.")
     ] = None
@@ -170,6 +174,8 @@ class BenchRequest:
         from engine.players.spec import BackendName, one_of
 
         one_of(self.backend, BackendName, "backend")
+        if self.net is not None and self.board is not None:
+            raise RequestError("--board measures only the network that it names: leave --net out")
 
     def execute(self, quiet: bool) -> "BenchFigures | BoardFigures":
         if self.board is not None:
