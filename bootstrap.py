@@ -76,6 +76,8 @@ def install(extra: str) -> None:
 
 def run(program: list[str]) -> int:
     """Runs a program in the place of this one, so that it gets signals itself, and the time to save; its exit code."""
+    # Programs that it starts are found as if the environment were active, like those of hub:crownhead.
+    os.environ["PATH"] = os.pathsep.join([str(SCRIPTS), os.environ.get("PATH", os.defpath)])
     if os.name != "nt":
         os.execv(program[0], program)
     with subprocess.Popen(program) as process:  # Windows cannot replace a process

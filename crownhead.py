@@ -139,7 +139,10 @@ def pretrain(
     ] = 1,
     quiet: Json = False,
 ) -> Any:
-    """Learn moves and results from recorded games, and measure on games that were held out. Ctrl-C saves."""
+    """Learn moves and results from recorded games, and measure on games that were held out.
+
+    Ctrl-C saves the network. A network that is in --out is replaced; to train it further, name it by --net, too.
+    """
     from learner.expert.commands import pretrain_command
 
     return pretrain_command(games, out, net, minutes, seed, quiet)

@@ -35,7 +35,7 @@ class Greedy:
 
 
 class Hoarder(Greedy):
-    """Keeps its men back: moves the piece that is nearest to its own side."""
+    """Brings up its rear: moves the piece that is nearest to its own side."""
 
     def _cost(self, board: Board, move: Move) -> tuple[float, ...]:
         row = (move.start - 1) // 4  # 0 is the row of Black's first men

@@ -3,7 +3,6 @@
 import math
 import re
 import secrets
-import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
@@ -28,6 +27,7 @@ from engine.players.spec import (
 )
 from engine.retired import present_backend, present_search
 from engine.search import BOARD_SEARCH, SearchConfig
+from engine.shell_words import split_words
 
 Kind = Literal["level", "random", "rollout", "alphabeta", "network", "external"]
 KIND_NAMES: dict[Kind, str] = {
@@ -158,7 +158,7 @@ def adviser_of(kinds: Sequence[str]) -> OpponentSpec:
 def _engine_name(command: str) -> str:
     """Name of an engine before it tells its own: its program, or the script that an interpreter runs."""
     try:
-        words = shlex.split(command)
+        words = split_words(command)
     except ValueError:
         words = command.split()
     names = [Path(word).name for word in words]

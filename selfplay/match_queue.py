@@ -14,6 +14,7 @@ from engine.console import Console, Table
 from engine.files import make_folder, read_text
 from engine.game import OtherGameError
 from engine.players.spec import PlayerSpec
+from engine.shell_words import split_words
 
 from .command_line.options import request_command
 from .match_commands import MatchFigures, match_command, prepare, start_engines
@@ -91,7 +92,7 @@ def words_of(line: str) -> list[str]:
     found = _BEFORE_COMMENT.match(line)
     assert found is not None  # it matches the empty text
     rest = line[found.end() :]
-    return shlex.split(found[0] if rest.startswith("#") else line)
+    return split_words(found[0] if rest.startswith("#") else line)
 
 
 def _match_of(words: list[str], pdn: Path) -> MatchRequest:

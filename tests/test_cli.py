@@ -137,6 +137,8 @@ def test_analyse(checkpoint: Path) -> None:
         (["analyse", FREE, "--net", "champion@20", "--simulations", "9"], "leave --simulations out"),
         (["bench", "--backend", "torhc"], "torhc"),
         (["bench", "--net", "4x48", "--board", "champion"], "leave --net out"),
+        (["engine", "level:club", "--simulations", "9"], "leave --simulations out"),
+        (["engine", "alphabeta:champion", "--backend", "torch"], "leave --backend out"),
         (["rules", "--dir", "tables"], "--dir is for --learn"),
         (["rules", "--rules", "9"], "--rules is for --learn"),
         (["probe", FREE, "--dir", "."], "holds no tables: name another folder, or build some with"),

@@ -105,6 +105,16 @@ def test_bootstrap_brings_what_a_command_needs(line: str, extras: str) -> None:
     assert bootstrap.extras_of(command, arguments) == extras
 
 
+@pytest.mark.skipif(os.name == "nt", reason="its programs are of a shell of Unix")
+def test_programs_of_the_environment_are_found_as_if_it_were_active(tmp_path: Path) -> None:
+    """``hub:crownhead engine`` is one."""
+    for name, text in (("program", "exec other"), ("other", "exit 7")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    code = "import bootstrap as b, pathlib, sys; b.install = print; b.SCRIPTS = pathlib.Path(sys.argv.pop(1)); b.main()"
+    assert subprocess.run([sys.executable, "-c", code, tmp_path, "program"], cwd=ROOT).returncode == 7
+
+
 @pytest.mark.skipif(os.name == "nt", reason="Ctrl-C as terminals of Unix send it")
 def test_ctrl_c_through_bootstrap_leaves_the_program_time_to_save(tmp_path: Path) -> None:
     program, wait = tmp_path / "program", "while true; do sleep 0.1; done"

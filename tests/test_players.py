@@ -152,6 +152,11 @@ def test_a_name_makes_the_player_of_that_name(text: str) -> None:
     assert make_simple_player(spec).name == spec.text == text
 
 
+def test_a_network_is_no_simple_player() -> None:
+    with pytest.raises(PlayerSpecError, match="champion is a network"):
+        make_simple_player(parse_player("champion"))
+
+
 def test_who_uses_a_time_limit() -> None:
     timed = {"random": False, "alphabeta:3": True, "level:club": False, "champion@off": True, "rules": False}
     assert {text: parse_player(text).timed for text in timed} == timed

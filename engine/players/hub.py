@@ -1,7 +1,6 @@
 """External engines as players: programs that speak the Hub protocol (see ``engine.hub``)."""
 
 import os
-import shlex
 import shutil
 import time
 import weakref
@@ -13,6 +12,7 @@ from ..hub.messages import Message, format_message, parse_message
 from ..hub.notation import format_move, format_pos, parse_move
 from ..hub.process import LineProcess
 from ..hub.score import value_of_score
+from ..shell_words import split_words
 from .base import OneByOne, PlayerError, PlayerSpecError, search_moves
 from .watching import MoveThought, Purpose, Thought, Unit
 
@@ -370,7 +370,7 @@ def split_command(command: str) -> list[str]:
     """Program and arguments of a command; raises ``PlayerSpecError`` if it is empty or a quotation is not closed."""
     shown = _shortened(PREFIX + command.strip())
     try:
-        argv = shlex.split(command)
+        argv = split_words(command)
     except ValueError as error:
         raise PlayerSpecError(f"{shown!r} is no player: {error}") from error
     if not argv:

@@ -9,7 +9,7 @@ from ..game import ENGLISH, check_game
 from ..tablebase import Tablebase, open_tablebase
 from ..tablebase.store import find_files
 from .alphabeta import AlphaBetaPlayer
-from .base import OneByOne, Player
+from .base import OneByOne, Player, PlayerSpecError
 from .hub import HubPlayer
 from .rollout import RolloutPlayer
 from .rules import RulesPlayer
@@ -83,7 +83,7 @@ def make_simple_player(spec: SimpleSpec, seconds: float | None = None, seed: int
         seed: seed of the random numbers.
 
     Raises:
-        PlayerSpecError: the program of an external engine does not exist.
+        PlayerSpecError: the program of an external engine does not exist, or it is a player with a network.
         PlayerError: ``seconds`` is not above 0.
         OtherGameError: the player knows English draughts only.
         RulesError, OSError: the file of rules cannot be used, or the folder of tables not be read.
@@ -105,3 +105,4 @@ def make_simple_player(spec: SimpleSpec, seconds: float | None = None, seed: int
             return RulesPlayer(path)
         case HubSpec(command):
             return HubPlayer(command, seconds)
+    raise PlayerSpecError(f"{spec.text} is a network: selfplay.players.make_player makes its player")

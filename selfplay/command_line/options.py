@@ -19,7 +19,7 @@ Json = Annotated[
     typer.Option(
         "--json",
         callback=_note_json,
-        help="Print the results as JSON, in the last line; probe: a line for each position.",
+        help="Print the results as JSON: an object in the last line (probe: an array, a line for each element).",
     ),
 ]
 Fen = Annotated[

@@ -29,7 +29,9 @@ class PlayRequest:
         ),
     ] = None
     simulations: Annotated[int | None, typer.Option(min=1, help="Simulations of a network per move.")] = None
-    seconds: Annotated[float | None, typer.Option(min=0.05, max=600, help="Seconds per move, instead.")] = None
+    seconds: Annotated[
+        float | None, typer.Option(min=0.05, max=600, help="Seconds per move, in place of simulations or depth.")
+    ] = None
     backend: Backend = "auto"
     side: Annotated[str | None, typer.Option(help="Your side: black, white, both or none.")] = None
     fen: Fen = None
@@ -98,11 +100,15 @@ class EngineRequest:
     backend: Backend = "auto"
 
     def __post_init__(self) -> None:
-        from engine.players.spec import BackendName, check_simulations, one_of
+        from engine.players.spec import BackendName, NetworkSpec, check_simulations, one_of
 
         check_simulations(self.simulations or 0)
         one_of(self.backend, BackendName, "backend")
-        _ = self.spec  # checks it
+        network = self.spec if isinstance(self.spec, NetworkSpec) and self.spec.level is None else None
+        if self.simulations is not None and network is None:
+            raise RequestError(f"{self.player} has no simulations to choose: leave --simulations out")
+        if self.backend != "auto" and (network is None or network.alphabeta):
+            raise RequestError(f"{self.player} has no backend to choose: leave --backend out")
 
     @cached_property
     def spec(self) -> "PlayerSpec":
