@@ -76,6 +76,7 @@ class App:
         self.preferences_file = folder / preferences_path().name if folder else preferences_path()
         self._first_time = self.is_first_start = not is_there(self.preferences_file)
         self.preferences, message = load_preferences(self.preferences_file)
+        self._stored = self.preferences.model_copy(deep=True)  # as this window has read or written them last
         self.opponents, self.puzzles = opponents, puzzles
         self.thinker = Thinker(opponents, wake=wake, known=endgame.value)
         self.autosave = Autosave(folder / "games" if folder else None)
@@ -296,9 +297,19 @@ class App:
         self.preferences.window_height = max(MIN_WINDOW[1], height)
 
     def save_preferences(self) -> None:
-        """Stores the preferences; shows a message if that fails."""
+        """Stores the preferences that were changed here: another window may have stored others.
+
+        Shows a message if that fails.
+        """
+        changed = {name: value for name, value in self.preferences if value != getattr(self._stored, name)}
+        there = is_there(self.preferences_file)
+        if there and not changed:
+            return
         try:
-            save_preferences(self.preferences, self.preferences_file)
+            saved, fault = load_preferences(self.preferences_file) if there else (self.preferences, "")
+            merged = self.preferences if fault else saved.model_copy(update=changed)
+            save_preferences(merged, self.preferences_file)
+            self._stored = self.preferences.model_copy(deep=True)
         except FAULTS as error:
             self.controller.say(str(error), alarm=True)
 

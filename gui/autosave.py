@@ -96,7 +96,8 @@ class Autosave:
         game = session.to_game()
         if game == self._shown:
             return
-        self._shown = None
+        if self._shown is not None:  # a changed copy: later changes go to the same file
+            self._shown, self._looked_over = None, True
         if self._ended is not None and game != self._ended:
             self._path, self._ended, self._looked_over = None, None, True
         elif game.result != "*" and not self._looked_over:

@@ -114,11 +114,17 @@ def lines_of(file: BinaryIO) -> Iterator[tuple[int, str]]:
     Latin-1; a line longer than ``MAX_LINE`` is cut."""
     while data := file.readline(MAX_LINE + 2):
         start = file.tell() - len(data)
+        if len(data) > MAX_LINE and data[-1:] != b"\n" and (end := data.rfind(b"\r")) >= 0:
+            data = data[: end + 1]  # lines that end with \r alone: the rest is read again
+            file.seek(start + len(data))
         for part in data.splitlines(keepends=True):
             yield start, clean(decoded(part.removeprefix(codecs.BOM_UTF8) if start == 0 else part))
             start += len(part)
-        while len(data) > MAX_LINE and data[-1:] != b"\n":
+        while len(data) > MAX_LINE and data[-1:] not in (b"\n", b"\r"):
             data = file.readline(MAX_LINE + 2)
+            if (end := data.rstrip(b"\r\n").find(b"\r")) >= 0:
+                file.seek(end + 1 - len(data), os.SEEK_CUR)
+                break
 
 
 class Filling:

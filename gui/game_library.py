@@ -133,6 +133,11 @@ class GameLibrary:
         if self.done:
             self._reading.result()
 
+    @property
+    def failed(self) -> bool:
+        """Whether the file could not be read completely or the index not written."""
+        return self.done and self._reading.exception() is not None
+
     def wait(self) -> None:
         """Waits until everything is read; raises as ``check`` does."""
         self._reading.result()

@@ -53,14 +53,22 @@ class GameShelf:
             if own := self._others.pop(self._own, None):
                 own.close()
             found.append(Collection("Your games", self._other(self._own)))
-        if self.library is not None and self.library.path != self._own:
+        if self.library is not None and self.library.path != self._own and not self.library.failed:
             found.append(Collection(self.library.path.name, self.library))
         path = Path(kept)
         for other in self._others.keys() - {self._own, path}:
             self._others.pop(other).close()
-        if kept and is_there(path) and all(path != known.library.path for known in found):
+        if kept and is_there(path) and all(path != known.library.path.resolve() for known in found):
             found.append(Collection(path.name, self._other(path)))
         return found
+
+    def reopen(self, path: Path) -> None:
+        """Has a collection read again, which may have changed, failed or been stopped, when it is asked for next."""
+        if known := self._others.pop(path, None):
+            known.close()
+        if self.library is not None and self.library.path.resolve() == path:
+            self.library = GameLibrary(self.library.path, self._indexes)
+            self._opened.append(self.library)
 
     def _other(self, path: Path) -> GameLibrary:
         if path not in self._others:

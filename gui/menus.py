@@ -242,7 +242,7 @@ class MenuScene(Scene):
         return {title: (given, text) for title, (given, text) in texts.items() if text != given}
 
     def _build(self) -> None:
-        selected = self._selected()
+        selected, caret = self._selected(), self._caret()
         unit, window = self.style.unit, self.window
         head, foot = round(min(5.2 * unit, window.h * 0.14)), round(3.0 * unit)
         beside = self.board and window.w > 1.25 * window.h and window.w * 42 // 100 > 22 * unit
@@ -267,6 +267,9 @@ class MenuScene(Scene):
         self.menu.enable_render()
         self._filling = False
         self._select(*selected)
+        field = self.menu.get_selected_widget()
+        if caret is not None and isinstance(field, pygame_menu.widgets.TextInput) and field.get_title() == selected[1]:
+            field._cursor_position = min(caret, len(field._input_string))
         size = max(8 * 8, min(window.w - width - 2 * margin, window.h - 4 * unit) // 8 * 8)
         self.board_rect = (
             Rect(width + (window.w - width - size) // 2, (window.h - size) // 2, size, size) if beside else None
@@ -277,6 +280,10 @@ class MenuScene(Scene):
         """Index and title of the selected widget; -1 if there is none."""
         widget = None if self.menu is None else self.menu.get_selected_widget()
         return (-1, "") if widget is None else (self.menu.get_index(), widget.get_title())
+
+    def _caret(self) -> int | None:
+        """Place of the caret in the selected text field; None if another widget is selected."""
+        return self.menu.get_selected_widget()._cursor_position if self.menu is not None and self.typing else None
 
     def _select(self, index: int, title: str) -> None:
         """Selects the widget with this title, the nearest to its old place, or else the one in this place."""

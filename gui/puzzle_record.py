@@ -191,17 +191,21 @@ def load_kept(path: Path, kind: type[Record]) -> tuple[Record, str]:
             data = file.read(_LARGEST_FILE)
     except FileNotFoundError:
         return kind(), ""
-    except OSError as error:
-        return kind(), f"{path.stem}: cannot read {path}: {error.strerror or error}"
+    except OSError as error:  # a new record must not replace it
+        return kind(), _set_aside(path, f"cannot be read ({error.strerror or error})")
     try:
         return kind.model_validate(unsealed(data)), ""
     except ValueError:
-        broken = path.with_name(path.name + BROKEN_SUFFIX)
-        try:
-            os.replace(path, broken)
-        except OSError as error:
-            return kind(), f"{path.stem}: {path.name} is damaged, and stays: {error.strerror or error}"
-        return kind(), f"{path.stem}: the record was damaged and is kept as {broken.name}; a new one begins"
+        return kind(), _set_aside(path, "was damaged")
+
+
+def _set_aside(path: Path, why: str) -> str:
+    broken = path.with_name(path.name + BROKEN_SUFFIX)
+    try:
+        os.replace(path, broken)
+    except OSError as error:
+        return f"{path.stem}: {path.name} {why}, and stays: {error.strerror or error}"
+    return f"{path.stem}: the record {why} and is kept as {broken.name}; a new one begins"
 
 
 def save_record(record: BaseModel, path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from engine.board import Board, Move
 from engine.errors import DraughtsError, FenError
 from engine.fen import START_FEN, Color
-from engine.files import atomic_write, read_text
+from engine.files import StorageError, atomic_write, read_text
 from engine.outcomes import RESULTS
 from engine.pdn import PdnGame, PdnNode, format_game, read_game
 
@@ -394,6 +394,8 @@ class GameSession:
             add: write it behind the games of the file, which must exist; otherwise it replaces them.
         """
         before = read_text(path).rstrip() if add else ""
+        if "\0" in before:  # such as UTF-16, which would be mixed with UTF-8
+            raise StorageError(None, f"{path} is no text in UTF-8: choose another file")
         atomic_write(path, ((before and before + "\n\n") + self.pdn()).encode())
 
     def _take(self, board: Board, nodes: list[PdnNode], texts: list[str], headers: dict[str, str]) -> None:

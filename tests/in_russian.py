@@ -340,8 +340,6 @@ def _check_refusals(run: str) -> None:
     for arguments, message in (
         (("match", "champion", run, "--openings", "random:3"), f"{best} of russian"),
         (("engine", run), f"the protocol is of english draughts, {run} of russian"),
-        (("play", "--opponent", run), f"the window's board is of english draughts, {run} of russian"),
-        (("train", "--resume", "--run", run, "--game", "english"), "the option --game is of english draughts"),
     ):
         refused = crownhead(*arguments)
         assert (refused.returncode, refused.stderr.count("\n")) == (2, 1), refused.stderr

@@ -93,11 +93,13 @@ class EndingScene(TableScene[EndingRecord]):
         before = exercise.thrown if isinstance(exercise, EndingExercise) else 0
         super().make(move, dropped)
         if isinstance(self.exercise, EndingExercise) and self.exercise.thrown > before:
+            self.renew()
             self.results.half_points += self.exercise.thrown - before
             self.keep()
 
     def ended(self, exercise: Exercise) -> None:
         assert isinstance(exercise, EndingExercise)
+        self.renew()
         results = self.results
         results.enter(self._asked, exercise.flawless)
         if exercise.status == "solved" and exercise.ending.goal is Goal.WIN and self._shortest is not None:

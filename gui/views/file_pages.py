@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _LISTED_GAMES = 200
 _LISTED_FILES = 200
+_LONGEST_STEM = 100  # characters of a name that is proposed for a file
 SCALES = (("automatic", 0.0), ("75 %", 0.75), ("100 %", 1.0), ("125 %", 1.25), ("150 %", 1.5), ("200 %", 2.0))
 BOTTOMS = (("your own side", "own"), ("White", "white"), ("Black", "black"))
 SPEEDS = (("off", 0), ("fast", 110), ("normal", 220), ("slow", 450))
@@ -111,12 +112,13 @@ class KeptPage(ReadingPage[list[SavedGame]]):
 
 def last_folder(app: "App") -> Path:
     """Folder where a game was last saved or loaded; at first the user's home folder."""
-    return Path(app.preferences.last_folder) if app.preferences.last_folder else Path.home()
+    last = Path(app.preferences.last_folder)
+    return last if app.preferences.last_folder and is_folder(last) else Path.home()
 
 
 def remember_folder(app: "App", folder: Path) -> None:
-    """Keeps a folder for ``last_folder``, unless its name cannot be stored as text."""
-    if clean(str(folder)) == str(folder):
+    """Keeps a folder for ``last_folder``, unless there is none or its name cannot be stored as text."""
+    if is_folder(folder) and clean(str(folder)) == str(folder):
         app.preferences.last_folder = str(folder)
 
 
@@ -135,13 +137,16 @@ class LoadPage(MenuScene):
         self.text_input("Path", str(self.folder), 500, "Type a file or a folder; Enter opens it", onreturn=self._typed)
         self.button("..", lambda: self._enter(self.folder.parent), "The folder above")
         entries = self._entries()
+        left_out = len(entries) - _LISTED_FILES
         if sum(path.suffix.lower() == ".pdn" for path, _ in entries) > 1:
             self.button("All games in this folder", lambda: self._open(self.folder), "As one collection of games")
-        for path, is_dir in entries:
+        for path, is_dir in entries[:_LISTED_FILES]:
             if is_dir:
                 self.button(f"{path.name}/", partial(self._enter, path))
             else:
                 self.button(path.name, partial(self._open, path))
+        if left_out > 0:
+            self.menu.add.label(f"{left_out:,} more, which are not listed: type their names above")
         self.button("Back", self.leave)
 
     def _entries(self) -> list[tuple[Path, bool]]:
@@ -153,7 +158,7 @@ class LoadPage(MenuScene):
             return []
         entries = [(path, is_folder(path)) for path in paths]
         shown = [(path, is_dir) for path, is_dir in entries if is_dir or path.suffix.lower() in ENDINGS]
-        return sorted(shown, key=lambda entry: (not entry[1], entry[0].name.lower()))[:_LISTED_FILES]
+        return sorted(shown, key=lambda entry: (not entry[1], entry[0].name.lower()))
 
     def _enter(self, folder: Path) -> None:
         self.folder = folder
@@ -216,7 +221,7 @@ class SavePage(MenuScene):
     def fill(self) -> None:
         names = " - ".join(name for name in self.app.controller.session.names.values() if name) or "game"
         stem = "".join(sign if sign.isalnum() or sign in " -_." else "_" for sign in names)
-        default = last_folder(self.app) / f"{time.strftime('%Y-%m-%d')} {stem}.pdn"
+        default = last_folder(self.app) / f"{time.strftime('%Y-%m-%d')} {stem[:_LONGEST_STEM]}.pdn"
         meaning = "Enter saves; if the file exists, you are asked what to do"
         field = self.text_input("File", str(default), 500, meaning, onreturn=self._save)
         self.button("Save", lambda: self._save(field.get_value()), str(default.parent))

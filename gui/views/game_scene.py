@@ -139,8 +139,8 @@ class GameScene(SceneWithBoard):
 
     def _message(self) -> Message:
         message, series = self.controller.message(), self.app.series
-        if series is None or not series.at_board(self.controller):
-            return message
+        if series is None or not series.at_board(self.controller) or self.controller.notice:
+            return message  # a detail would leave room for one line of a notice
         return message._replace(detail="; ".join(filter(None, (series.line(), message.detail))))
 
     def _balance(self) -> tuple[float, float, float] | None:

@@ -29,6 +29,7 @@ class LessonScene(TableScene[LessonRecord]):
             self.begin(None if self.tables is None else lesson.exercise(self.tables))
 
     def solved(self, exercise: Exercise) -> None:
+        self.renew()
         self.record.enter(LESSONS[self.index].title, exercise.flawless)
         self.keep()
 

@@ -1,6 +1,7 @@
 """The scene of the openings: names, moves with results of games, and the champion's evaluation."""
 
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pygame
@@ -239,6 +240,7 @@ class OpeningScene(EntryScene):
         """Uses another collection and stores it in the preferences."""
         self.app.preferences.collection = path
         self.app.save_preferences()
+        self.app.shelf.reopen(Path(path))
         self._collect()
 
     def _keep(self) -> None:

@@ -25,6 +25,7 @@ class PuzzleScene(ExerciseScene):
         super().__init__(app)
         self._path = app.autosave.folder.parent / FILE_NAME
         self.record, self._fault = load_record(self._path)
+        self._stored = True  # whether the file has all results of this window
         self.puzzle: Puzzle | None = None
         self._gain: float | None = None
         self._rng = random.Random()
@@ -37,9 +38,13 @@ class PuzzleScene(ExerciseScene):
 
     def next(self) -> None:
         """Begins another puzzle."""
-        before = self.puzzle
+        before, choice = self.puzzle, self._choices[0]
         left = [puzzle for puzzle in self._puzzles if puzzle is not before]
-        self.puzzle = self.record.choose(left, self._choices[0], self._rng)
+        self.puzzle = self.record.choose(left, choice, self._rng)
+        if self.puzzle is None:  # the same one again, where it is the only one
+            self.puzzle = self.record.choose(self._puzzles, choice, self._rng)
+        if before is not None:
+            self._fault = ""  # it was of that puzzle
         self._gain = None
         try:
             self.begin(None if self.puzzle is None else Exercise(task_of(self.puzzle)))
@@ -49,11 +54,14 @@ class PuzzleScene(ExerciseScene):
 
     def ended(self, exercise: Exercise) -> None:
         assert self.puzzle is not None
+        if self._stored:  # another window may have stored results meanwhile
+            self.record, self._fault = load_record(self._path)
         self._gain = self.record.enter(self.puzzle, exercise.flawless)
         try:
             save_record(self.record, self._path)
+            self._stored = True
         except OSError as error:
-            self._fault = str(error)
+            self._fault, self._stored = str(error), False
 
     def text(self) -> str:
         if self.puzzle is None:

@@ -32,6 +32,7 @@ class TableScene(ExerciseScene, Generic[Record]):
         super().__init__(app)
         self._path = app.autosave.folder.parent / file_name
         self.record, self.fault = load_kept(self._path, kind)
+        self._kind, self._stored = kind, True  # whether the file has all results of this window
         self.tables: Tablebase | None = None
         try:
             self.tables = open_tablebase()
@@ -52,12 +53,19 @@ class TableScene(ExerciseScene, Generic[Record]):
         if self.tables is not None:
             self.fault = ""
 
+    def renew(self) -> None:
+        """Reads the record again before a result is entered: another window may have stored some."""
+        if self._stored:
+            self.record, fault = load_kept(self._path, self._kind)
+            self.fault = fault or self.fault
+
     def keep(self) -> None:
         """Stores the record."""
         try:
             save_record(self.record, self._path)
+            self._stored = True
         except OSError as error:
-            self.fault = one_line(error)
+            self.fault, self._stored = one_line(error), False
 
     def make(self, move: Move, dropped: bool = False) -> None:
         with self.guarded():

@@ -5,6 +5,7 @@ from functools import cache, lru_cache
 import pygame
 import pygame_menu.font
 
+from ..pdn_files import clean
 from .theme import RGB
 
 REGULAR, BOLD = pygame_menu.font.FONT_OPEN_SANS, pygame_menu.font.FONT_OPEN_SANS_BOLD
@@ -12,14 +13,14 @@ _KEPT = 1500  # most rendered texts that are kept
 
 
 class Text:
-    """Renders and measures text, without null characters, which no font can draw; sizes are heights of body text in
+    """Renders and measures text, without what no font can draw (see ``clean``); sizes are heights of body text in
     pixels."""
 
     def __init__(self) -> None:
         # Kept in this object, because fonts must not be used after pygame has ended.
         self.font = cache(lambda size, bold=False: pygame.font.Font(BOLD if bold else REGULAR, max(6, size)))
         self._rendered = lru_cache(maxsize=_KEPT)(
-            lambda text, size, color, bold: self.font(size, bold).render(text.replace("\0", ""), True, color)
+            lambda text, size, color, bold: self.font(size, bold).render(clean(text), True, color)
         )
 
     def render(self, text: str, size: int, color: RGB, bold: bool = False) -> pygame.Surface:
@@ -28,7 +29,7 @@ class Text:
 
     def width(self, text: str, size: int, bold: bool = False) -> int:
         """Pixels that a line takes."""
-        return self.font(size, bold).size(text.replace("\0", ""))[0]
+        return self.font(size, bold).size(clean(text))[0]
 
     def height(self, size: int) -> int:
         """Pixels from one line to the next."""
