@@ -86,7 +86,7 @@ def test_a_resumed_run_meets_the_anchors_that_it_has_not_met(tmp_path: Path) -> 
     run = tmp_path / "run"
     trained("--preset", "smoke", "--run", run, *FAST, "--set", "loop.max_iterations=1")
     assert not events(run, "anchor")
-    more = ["--set", "loop.anchor_games=2", "--minutes", "0.3"]
+    more = ["--set", "loop.anchor_games=2", "--minutes", "1", "--set", "loop.max_iterations=3"]
     figures = trained("--run", run, "--resume", *more)
     assert next(event["checkpoint"] for event in events(run, "anchor")) == "000001"
     assert figures["iterations"] > 2, "the time that a match takes is not that since the machine was started"

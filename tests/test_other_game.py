@@ -1,0 +1,79 @@
+"""Runs and networks of Russian draughts in a process that plays English draughts; ``in_russian.py`` has the rest."""
+
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+import torch
+from programs import crownhead_here
+
+import crownhead
+from crownhead_board import play
+from engine.game import GAME_VARIABLE, OtherGameError
+from engine.players.spec import parse_player
+from engine.sealed import sealed, unsealed
+from learner.checkpoint import save_checkpoint
+from learner.network import NETWORKS, make_network
+from selfplay.conditions import USUAL
+from selfplay.config import make_config
+from selfplay.engine_command import engine_command
+from selfplay.match_commands import settings_of
+from selfplay.match_queue import matches_command
+from selfplay.reached import shards_of
+from selfplay.requests import EngineRequest, MatchesRequest, PlayRequest
+
+
+def _make_russian(path: Path) -> None:
+    path.write_bytes(sealed({**unsealed(path.read_bytes()), "game": "russian"}))
+
+
+@pytest.fixture
+def network(tmp_path: Path) -> str:
+    torch.manual_seed(1)
+    save_checkpoint(tmp_path / "net", make_network(NETWORKS["tiny"]))
+    _make_russian(tmp_path / "net" / "checkpoint.json")
+    return str(tmp_path / "net")
+
+
+def test_a_network_is_known_before_anything_is_loaded(network: str, tmp_path: Path) -> None:
+    """So the command is started again in a process of its game: here, not in a process of a match."""
+    with pytest.raises(OtherGameError, match=f"{network} is of russian draughts"):
+        settings_of(parse_player(network), USUAL)
+    (tmp_path / "queue").write_text(f"random {network} --openings random:3")
+    with pytest.raises(OtherGameError):
+        matches_command(MatchesRequest(tmp_path / "queue", tmp_path / "played"), quiet=True)
+
+
+def test_shards_of_a_run(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_bytes(sealed(make_config("smoke").model_dump(mode="json")))
+    _make_russian(tmp_path / "config.json")
+    with pytest.raises(OtherGameError, match=r"config\.json is of russian draughts"):
+        shards_of(tmp_path)
+
+
+def test_what_plays_english_draughts_alone_refuses_at_once(network: str) -> None:
+    with pytest.raises(OtherGameError):
+        engine_command(EngineRequest(network))
+    with pytest.raises(OtherGameError):
+        play(PlayRequest(opponent=network))
+
+
+def test_a_command_is_started_again_once(network: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where two games meet the message names both things: to set a variable would help nobody."""
+
+    class StartedAgain(BaseException):
+        pass
+
+    def start(*arguments: object) -> NoReturn:
+        raise StartedAgain
+
+    monkeypatch.delenv(GAME_VARIABLE, raising=False)
+    monkeypatch.setenv(crownhead._OF_OTHER_GAME, "")
+    monkeypatch.setattr(crownhead.os, "execv", start)
+    monkeypatch.setattr(crownhead, "drop_code_cache", lambda: None)
+    with pytest.raises(StartedAgain):
+        crownhead_here("match", "random", network, "--openings", "random:3")
+    monkeypatch.setenv(crownhead._OF_OTHER_GAME, "the window's board")  # as in the process that was started
+    refused = crownhead_here("match", "random", network, "--openings", "random:3")
+    words = f"{network} is of russian draughts, the window's board of english: they do not go together"
+    assert (refused.returncode, refused.stderr) == (2, f"crownhead: {words}\n")
