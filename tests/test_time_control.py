@@ -1,5 +1,6 @@
 """Time controls, dividing a clock's time among moves, and the referee's clock with players of known speed."""
 
+import math
 import time
 from collections.abc import Sequence
 
@@ -10,7 +11,9 @@ from hypothesis import strategies as st
 from engine.board import Board, Move
 from engine.hub.level import Level
 from engine.players import AlphaBetaPlayer, HubPlayer, RandomPlayer, RolloutPlayer
+from engine.players.search_player import SearchPlayer
 from engine.players.time_control import TimeControl, TimeControlError, give_time, move_budget, search_time
+from engine.search import LockstepSearch, SearchConfig, UniformEvaluator
 from selfplay.match import Running, play_games
 from selfplay.match_record import FLAG, FORFEIT, MoveNote
 from selfplay.openings import make_openings
@@ -190,3 +193,19 @@ def test_to_begin_a_search_is_a_part_of_its_time(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(player, "begin", slow)
     ask_timed(player, Board(), TimeControl("move", 0.1), 0.0, 0)
     assert given == [pytest.approx(search_time(0.1) - 0.04)]
+
+
+@pytest.mark.parametrize("seconds", [None, 0.05])
+def test_the_time_of_several_boards_is_also_that_of_their_plans(
+    seconds: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Conversions were planned without a limit, before the time of the search began."""
+    until = list[float]()
+    monkeypatch.setattr(LockstepSearch, "plan_until", lambda search, deadline: until.append(deadline))
+    begun = time.perf_counter()
+    SearchPlayer("test", UniformEvaluator(), SearchConfig(num_simulations=8), seconds=seconds).choose([Board()] * 3)
+    assert len(until) == 1
+    if seconds is None:
+        assert until == [math.inf]
+    else:
+        assert begun + 1.5 * seconds <= until[0] <= time.perf_counter()

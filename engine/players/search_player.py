@@ -123,13 +123,15 @@ class SearchPlayer:
             for slot in range(before.slots):  # these go on with their random numbers
                 self._search.generator(slot).bit_generator.state = before.generator(slot).bit_generator.state
         self._search.stop()  # those that a failure has left unfinished would go on in the other slots
+        begun = time.perf_counter()
+        self._search.plan_until(begun + self._planning(pondering=False) * len(boards))
         for slot, board in enumerate(boards):
             self._search.set_board(slot, board)
             self._search.start(slot, explore=explore)
         if self.seconds is None:
             self._search.run(self.evaluator)
         else:
-            deadline = time.perf_counter() + self.seconds * len(boards)
+            deadline = begun + self.seconds * len(boards)
             while self._search.step(self.evaluator) and time.perf_counter() < deadline:
                 pass
             self._search.stop()
