@@ -109,16 +109,16 @@ def blunders_command(request: BlundersRequest, quiet: bool) -> BlundersFigures:
             chosen = _sample(answers, request.positions, request.seed)
             answers = list(_answers(request.spec, chosen, conditions, progress))
         blunders = _blunders([one for one in answers if one.blunder], request, progress)
+    by_player: dict[str, list[Decision]] = {}
+    for one in answers:
+        by_player.setdefault(one.player, []).append(one)
     figures: BlundersFigures = {
         "games": str(request.games) if request.games else None,
         "unread": unread,
         "pieces": request.pieces,
         "time_control": str(request.control),
         "simulations": request.simulations,
-        "players": [
-            _player(name, [one for one in answers if one.player == name])
-            for name in dict.fromkeys(one.player for one in answers)
-        ],
+        "players": [_player(name, made) for name, made in by_player.items()],
         "blunders": blunders,
     }
     if not quiet:

@@ -108,7 +108,7 @@ def convert_command(request: ConvertRequest, quiet: bool) -> ConvertFigures:
     settings_of(request.spec, pairing.conditions)  # raises now if there is no such network
     boards = _positions(request)
     starts = [(2 * index, Opening("endgame", board)) for index, board in enumerate(boards)]  # even: player has Black
-    defence, found = TablebasePlayer(folder, request.seed), list[_Ending]()
+    defence, over = TablebasePlayer(folder), dict[int, _Ending]()
     pool = open_pool(request.jobs, request.address, pairing, len(starts))
     with MatchProgress(len(starts), quiet) as progress, pool:
         for _, game in pool.play(make_tasks(pairing, starts, pool.jobs)):
@@ -119,8 +119,10 @@ def convert_command(request: ConvertRequest, quiet: bool) -> ConvertFigures:
                 "plies": len(game.moves),
                 "termination": game.termination,
             }
-            found.append(_Ending(ended, won, won or winnable(board, defence)))
+            defence.seed(request.seed + game.index)  # games end in any order
+            over[game.index] = _Ending(ended, won, won or winnable(board, defence))
             progress.game(game)
+    found = [over[index] for index in sorted(over)]
     figures: ConvertFigures = {
         **_counts(found),
         "player": request.player,

@@ -5,7 +5,7 @@ The tables ignore draws by repetition and the 80-ply rule.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -18,16 +18,18 @@ from engine.fen import Color, format_fen
 from engine.files import read_text
 from engine.movegen import DISTINCT, MAX_MOVES, generate, new_moves
 from engine.pdn import read_games
-from engine.tablebase import Tablebase
+from engine.tablebase import MissingTableError, Tablebase
 from engine.tablebase.build import Step
 from engine.tablebase.dense import load_tables
-from engine.tablebase.folder import SHIPPED
+from engine.tablebase.folder import SHIPPED, build_advice, default_folder
 from engine.tablebase.material import materials
 from learner.endgame.data import EndgameSampler
+from learner.endgame.labels import FileTables
 
 from .convert import PIECES as SHIPPED_PIECES
 
 _DRAWN_AT_ONCE = 8  # times the number asked for: a sixth of all positions are decisions
+_CHUNK = 1 << 14  # positions whose moves are valued at once
 _DRAWS = 100  # most attempts to find enough decisions: with two pieces there are few
 
 Words = tuple[int, int, int]
@@ -123,19 +125,28 @@ def drawn_decisions(
     Args:
         folder: folder of the tables, used for more than ``SHIPPED_PIECES`` pieces; None: the default folder.
         report: called for each table loaded into memory, see ``load_tables``; with 6 pieces loading takes minutes.
+
+    Raises:
+        MissingTableError: a table of up to ``pieces`` pieces is lacking.
     """
+    with FileTables(folder) as there:
+        if there.pieces < pieces:
+            place = folder or default_folder()
+            advice = build_advice(place, pieces, False)
+            raise MissingTableError(f"{place} lacks tables of up to {pieces} pieces; build them with {advice}")
     values = load_tables(SHIPPED if pieces <= SHIPPED_PIECES else folder, pieces, report=report)
     sampler = EndgameSampler(values, [material for n in range(2, pieces + 1) for material in materials(n)], seed)
     found: dict[Words, Decision] = {}
-    for _ in range(_DRAWS):
-        drawn = sampler.draw(_DRAWN_AT_ONCE * number)
+    at_once, left = min(_CHUNK, _DRAWN_AT_ONCE * number), _DRAWS * _DRAWN_AT_ONCE * number
+    while left > 0 and len(found) < number:
+        drawn, before = sampler.draw(at_once), len(found)
+        left -= at_once
         positions = drawn.positions[drawn.values >= 0, :3]  # a lost position has no blunders
         for (own, opp, kings), worth in zip(positions.tolist(), move_values(positions, tables), strict=True):
-            decision = Decision(Board(format_fen(Color.BLACK, own, opp, kings)), worth)
-            if decision.matters:
-                found.setdefault((own, opp, kings), decision)
-        if len(found) >= number:
-            break
+            if (own, opp, kings) not in found and len(set(worth.values())) > 1:
+                found[own, opp, kings] = Decision(Board(format_fen(Color.BLACK, own, opp, kings)), worth)
+        if at_once == _CHUNK and len(found) == before:
+            break  # these are all that there are
     return list(found.values())[:number]
 
 
@@ -149,13 +160,13 @@ def recorded_decisions(path: Path, pieces: int, tables: Tablebase) -> tuple[list
         StorageError: the file cannot be read.
     """
     unread: list[str] = []
-    moves = list(_recorded_moves(path, pieces, lambda error: unread.append(str(error))))
-    positions = np.array([board.words() for board, _, _ in moves], np.uint32).reshape(-1, 3)
-    worth = move_values(positions, tables)
-    decisions = (
-        Decision(board, values, player, move) for (board, player, move), values in zip(moves, worth, strict=True)
-    )
-    return [decision for decision in decisions if decision.matters], unread
+    moves = _recorded_moves(path, pieces, lambda error: unread.append(str(error)))
+    decisions = list[Decision]()
+    while some := list(islice(moves, _CHUNK)):
+        worth = move_values(np.array([board.words() for board, _, _ in some], np.uint32), tables)
+        made = (Decision(board, values, who, move) for (board, who, move), values in zip(some, worth, strict=True))
+        decisions += (decision for decision in made if decision.matters)
+    return decisions, unread
 
 
 def _recorded_moves(path: Path, pieces: int, report: Callable[[PdnError], None]) -> Iterator[tuple[Board, str, Move]]:

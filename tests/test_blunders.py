@@ -1,6 +1,7 @@
 """Moves that throw away a win or a draw."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,27 @@ def games(tmp_path: Path) -> Path:
     tags = {"Black": "Smith", "White": "Jones", "Result": "*"}
     path.write_text(format_game(PdnGame.from_board(board, tags)), encoding="utf-8")
     return path
+
+
+def test_all_decisions_are_found_where_there_are_few() -> None:
+    with open_tablebase(SHIPPED) as tables:
+        found = drawn_decisions(2, 5000, 1, None, tables)
+        assert len({one.board.words() for one in found}) == len(found) == 603
+        assert [one.board.fen() for one in drawn_decisions(2, 30, 1, None, tables)] == [
+            one.board.fen() for one in drawn_decisions(2, 60, 1, None, tables)[:30]
+        ]
+
+
+def test_a_folder_of_which_a_table_is_lacking_is_refused_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A position that some table covers says nothing of the other tables."""
+    monkeypatch.setattr("selfplay.decisions.load_tables", lambda *_, **__: pytest.fail("it began"))
+    monkeypatch.setattr("selfplay.decisions.SHIPPED_PIECES", 4)
+    shutil.copy(SHIPPED / "4100.wdl", tmp_path)
+    monkeypatch.setattr("learner.endgame.labels.SHIPPED", tmp_path)
+    with open_tablebase(SHIPPED) as tables, pytest.raises(MissingTableError, match=r"lacks tables of up to 5 pieces"):
+        drawn_decisions(5, 10, 1, tmp_path, tables)
 
 
 def test_moves_are_worth_what_the_tables_say() -> None:

@@ -14,6 +14,7 @@ from engine.files import StorageError
 from engine.tablebase.dense import DenseTables, load_tables
 from engine.tablebase.material import pairs_up_to
 from engine.tablebase.slice_file import SliceFile, file_name
+from learner.checkpoint import CheckpointError
 from learner.endgame.codec import CodecError, code_tables
 from learner.endgame.codec_commands import decode_command, encode_command, train_codec_network
 from learner.endgame.codec_file import read_coded, read_header, write_coded
@@ -322,6 +323,14 @@ def test_what_cannot_be_written_is_refused_before_the_training(
     with pytest.raises(StorageError, match="cannot write"):
         encode_command(None, 2, tmp_path / name, None, 1.0, 1, quiet=True)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_network_that_is_not_there_is_told_of_before_the_tables_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("learner.endgame.codec_commands.load_tables", lambda *_, **__: pytest.fail("it began"))
+    with pytest.raises(CheckpointError, match="nowhere"):
+        encode_command(None, 2, tmp_path / "out", tmp_path / "nowhere", 1.0, 1, quiet=True)
 
 
 def test_commands_refuse_what_they_cannot_do(tmp_path: Path) -> None:

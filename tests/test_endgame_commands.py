@@ -37,7 +37,7 @@ from learner.endgame.commands import (
 )
 from learner.endgame.data import EndgameSampler
 from learner.endgame.networks import PairConfig, WangConfig, WangNetwork, load_endgame_network, save_endgame_network
-from learner.endgame.oracle import ORACLE_FILE, open_oracle, read_oracle_card, save_oracle, shipped_folder
+from learner.endgame.oracle import ORACLE_FILE, OracleError, open_oracle, read_oracle_card, save_oracle, shipped_folder
 from learner.endgame.probe_command import probe_command
 from learner.endgame.validate_command import oracle_validate_command
 from learner.network import NETWORKS, make_network
@@ -124,6 +124,35 @@ def test_a_training_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
     del info["beginning"]
     write_tensors(tmp_path / STATE_FILE, tensors, info)
     assert train(tmp_path, 0.003)["positions"] == first["positions"]
+
+
+def test_a_training_that_cannot_go_on_is_refused_before_the_tables_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train(tmp_path / "one", 0.003)
+    (tmp_path / "taken" / "oracle").mkdir(parents=True)
+    (tmp_path / "taken" / "oracle" / "letter").touch()
+    monkeypatch.setattr(commands, "open_values", lambda *_, **__: pytest.fail("it began"))
+    with pytest.raises(CheckpointError, match="not the same seed"):
+        train(tmp_path / "one", 0.003, seed=2)
+    with pytest.raises(ValueError, match="oracle"):
+        train(tmp_path / "taken", 0.003)
+    with pytest.raises(OracleCommandError, match="the games have no position of 2 to 3 pieces"):
+        train(tmp_path / "new", 0.003, games=np.array([[*Board().words(), 0]], np.uint32))
+
+
+def test_oracles_that_cannot_be_made_are_refused_before_the_tables_are_read(
+    tmp_path: Path, trained: tuple[Path, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands, "open_values", lambda *_, **__: pytest.fail("it began"))
+    monkeypatch.setattr(validate_command, "open_values", lambda *_, **__: pytest.fail("it began"))
+    network = trained[0] / "network"
+    with pytest.raises(OracleError, match="pieces"):
+        oracle_calibrate_command([network, network], SHIPPED, tmp_path / "o", 4.0, 100, 1, True)
+    with pytest.raises(OracleError, match="a budget of 1,000,000,000 evaluations"):
+        oracle_calibrate_command([network], SHIPPED, tmp_path / "o", 1e9, 100, 1, True)
+    with pytest.raises(OracleCommandError, match=r"--trees: .*network has no tree search"):
+        oracle_validate_command(network, 3, 10, 1, SHIPPED, quiet=True, trees=True)
 
 
 def test_training_on_a_network_that_is_there(tmp_path: Path, trained: tuple[Path, dict[str, Any]]) -> None:

@@ -444,6 +444,9 @@ def test_a_folder_that_is_not_there_is_told_of_before_the_learning(
     monkeypatch.setattr("learner.endgame.rules_commands.load_tables", lambda *_, **__: pytest.fail("it began"))
     with pytest.raises(StorageError, match="cannot read"):
         rules_command(None, tmp_path / "rules.json", 2, 1, tmp_path / "none", True)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(StorageError, match="holds no tables"):
+        rules_command(None, tmp_path / "rules.json", 2, 1, tmp_path / "empty", True)
 
 
 @pytest.mark.parametrize("plies", [3, 7])

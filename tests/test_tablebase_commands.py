@@ -315,6 +315,7 @@ def test_statistics(folder: Path) -> None:
         row = figures["pieces"][pieces]
         assert (row["win"], row["draw"], row["loss"]) == (win, draw, loss)
     assert figures["pieces"]["3"]["longest_win"] == 61
+    assert figures["slices"]["3200"]["longest_win"] == 67  # these distances alone come with the package
     few = stats_command(folder, 3, quiet=True)
     assert list(few["pieces"]) == ["3"]
     assert few["slices"]["2100"] == figures["slices"]["2100"]

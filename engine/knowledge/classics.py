@@ -12,6 +12,7 @@ from ..board import Board
 from ..fen import Color
 from ..files import atomic_write, make_folder
 from ..tablebase import MissingTableError, open_tablebase
+from ..tablebase.folder import build_advice, default_folder
 from .lines import Proof, Prover, Step
 
 PAGE = "classics.md"
@@ -148,7 +149,7 @@ def classics_command(folder: Path | None, out: Path | None, quiet: bool) -> Clas
         for classic in CLASSICS:
             proofs = {turn: _prove(prover, classic.board(turn)) for turn in (Color.WHITE, Color.BLACK)}
             verdicts += [_verdict(classic, turn, proof) for turn, proof in proofs.items()]
-            text.append(section(classic, proofs))
+            text.append(section(classic, proofs, folder))
     if out is not None:
         _write(out, "\n".join(text))
     elif not quiet:
@@ -192,19 +193,21 @@ capture or move of a man that keeps the win, and the loser puts it off, so other
 """
 
 
-def section(classic: Classic, proofs: dict[Color, Proof | None]) -> str:
-    """The section of the page about one classic, in Markdown."""
+def section(classic: Classic, proofs: dict[Color, Proof | None], folder: Path | None = None) -> str:
+    """The section of the page about one classic, in Markdown; ``folder``: of the tables, None for the default one."""
     parts = [f"## {classic.name}", "", f"![{classic.name}]({classic.picture})", "", classic.text, ""]
+    pieces = len(classic.board(Color.WHITE).piece_map())
+    advice = build_advice(folder or default_folder(), pieces, False)
     for turn, proof in proofs.items():
-        parts += [f"**{turn} to move** (`{classic.board(turn).fen()}`): {_said(turn, proof)}", ""]
+        parts += [f"**{turn} to move** (`{classic.board(turn).fen()}`): {_said(turn, proof, advice)}", ""]
         if proof is not None and proof.line:
             parts += [*_numbered(turn, proof.line), ""]
     return "\n".join(parts)
 
 
-def _said(turn: Color, proof: Proof | None) -> str:
+def _said(turn: Color, proof: Proof | None, advice: str) -> str:
     if proof is None:
-        return "not proven here; `crownhead tablebase build --pieces 7` makes the tables."
+        return f"not proven here; {advice} makes the tables."
     if proof.value == 0:
         held = f", held by {' or '.join(proof.keeping)} alone" if proof.keeping else ", whatever is played"
         return f"a draw{held}."

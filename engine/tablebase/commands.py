@@ -13,7 +13,7 @@ from ..console import Console, Display, Table
 from .build import Builder
 from .costs import TableCosts, distance_costs, table_costs
 from .dense import Step
-from .folder import SHIPPED, build_advice, default_folder
+from .folder import SHIPPED, SHIPPED_KINGS, build_advice, default_folder
 from .layout import layout_of
 from .material import MIN_PIECES, Material, materials, materials_between, pairs_up_to, parse_name
 from .plan import Task, needed_bytes, rooms
@@ -233,7 +233,8 @@ def _distances_in(files: Iterable[tuple[Material, Kind]], pieces: int) -> tuple[
 
 def stats_command(folder: Path | None, pieces: int | None, quiet: bool) -> dict[str, Any]:
     """Prints counts of the positions in tables; see ``crownhead tablebase stats --help``."""
-    folders = [folder] if folder else [path for path in (default_folder(), SHIPPED) if path.exists()]
+    places = default_folder(), SHIPPED, SHIPPED_KINGS
+    folders = [folder] if folder else [path for path in places if path.exists()]
     figures = table_stats(folders, pieces)
     if not quiet:
         for title, rows in (("Slices", figures["slices"]), ("Pieces", figures["pieces"])):

@@ -136,10 +136,7 @@ def calibrate_oracle(
         OracleError: no network, two for the same pieces, or one for more pieces than the tables have; or a budget that
             memory does not allow.
     """
-    if round(_TIRED * budget) > MOST_AT_ONCE:
-        raise OracleError(f"a budget of {budget:,.0f} evaluations: at most {MOST_AT_ONCE / _TIRED:,.0f} are possible")
-    members = sorted((Member(network, pieces) for network, pieces in networks), key=lambda member: member.pieces[1])
-    ranges = _ranges(members, tables.pieces)
+    members, ranges = members_of(networks, budget, tables.pieces)
     source = Questions(tables, positions, seed, reached)
     for i, (member, (low, high)) in enumerate(zip(members, ranges, strict=True)):
         report(f"temperature for {low} to {high} pieces", None)
@@ -166,6 +163,23 @@ def calibrate_oracle(
     report("confidence about more pieces", None)
     members[-1] = replace(members[-1], beyond=rule_beyond(members, source))
     return Oracle(members)
+
+
+def members_of(
+    networks: Sequence[tuple[EndgameNetwork, tuple[int, int]]], budget: float, pieces: int
+) -> tuple[list[Member], list[tuple[int, int]]]:
+    """The networks as members, and the fewest and most pieces that each will be asked about.
+
+    Args:
+        budget, pieces: see ``calibrate_oracle``; the most pieces of its tables.
+
+    Raises:
+        OracleError: see ``calibrate_oracle``.
+    """
+    if round(_TIRED * budget) > MOST_AT_ONCE:
+        raise OracleError(f"a budget of {budget:,.0f} evaluations: at most {MOST_AT_ONCE / _TIRED:,.0f} are possible")
+    members = sorted((Member(network, of) for network, of in networks), key=lambda member: member.pieces[1])
+    return members, _ranges(members, pieces)
 
 
 def _searched_temperature(found: Resolved, classes: np.ndarray, way: int) -> float:

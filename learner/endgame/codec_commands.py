@@ -51,11 +51,7 @@ def train_codec_network(
     return network
 
 
-def _network_for(
-    tables: DenseTables, pieces: int, net: Path | None, minutes: float, seed: int, progress: OracleProgress
-) -> PairNetwork:
-    if net is None:
-        return train_codec_network(tables, pieces, minutes, seed, progress)
+def _pair_network(net: Path) -> PairNetwork:
     if oracle_folder(net) is not None:
         raise CodecError(f"{net} is an oracle: name the folder of one network")
     network = load_endgame_network(net)
@@ -89,12 +85,13 @@ def encode_command(
         find_files([tables_folder])  # it is there and can be read
     check_memory(coding_bytes(pieces), f"coding of 2-{pieces} pieces", "choose fewer pieces")
     torch.set_num_threads(1)
+    given = None if net is None else _pair_network(net)  # told now, not after the tables
     start = time.monotonic()
     with OracleProgress(quiet) as progress:
         progress.phase("tables")
         tables = load_tables(tables_folder, pieces, report=progress.tables)
         before_training = time.monotonic()
-        network = _network_for(tables, pieces, net, minutes, seed, progress)
+        network = train_codec_network(tables, pieces, minutes, seed, progress) if given is None else given
         trained = time.monotonic()
         progress.phase("coding")
         header = write_coded(output, tables, pieces, network, report=progress.tables)

@@ -21,7 +21,7 @@ from engine.tablebase.material import MAX_PIECES, MIN_PIECES, materials_between
 from ..checkpoint import CheckpointError, whole_folder
 from ..network import setting_name
 from ..report import check_packages, make_writable_folder
-from .calibration import DEFAULT_BUDGET, calibrate_oracle
+from .calibration import DEFAULT_BUDGET, calibrate_oracle, members_of
 from .data import TRAIN, VALIDATION, EndgameSampler, Sampler, Values
 from .labels import FileTables
 from .mixture import ListSampler, MixedSampler
@@ -46,8 +46,8 @@ from .oracle import (
     save_oracle,
 )
 from .progress import OracleProgress
-from .reached import reached_sampler
-from .training import CurvePoint, EndgameTrainer
+from .reached import reached_sampler, some, with_tables
+from .training import CurvePoint, EndgameTrainer, check_beginning
 from .widening import sizes_of, widened
 
 DENSE_PIECES = 6  # most pieces of tables that are held in memory: of seven they take gigabytes, and minutes to read
@@ -128,6 +128,10 @@ def oracle_train_command(beginning: Beginning, lessons: Lessons, out: Path, quie
     begun_with = {"seed": lessons.seed, "network to begin with": _digest(network) if beginning.net else None}
     check_packages()
     make_writable_folder(out)
+    check_oracle_place(out / ORACLE_FOLDER)  # told now, not after the training
+    check_beginning(out / STATE_FILE, begun_with)
+    if lessons.games is not None and not len(with_tables(some(lessons.games, lessons.fewest, lessons.pieces))):
+        raise OracleCommandError(f"the games have no position of {lessons.fewest} to {lessons.pieces} pieces")
     try:
         with (
             claimed(out),
@@ -295,6 +299,7 @@ def oracle_calibrate_command(
         with FileTables(folder) as there:
             pieces = there.pieces
     check_oracle_place(out)
+    members_of(networks, budget, pieces)  # told now, not after the tables
     with OracleProgress(quiet) as progress, open_values(folder, pieces, progress) as tables:
         oracle = calibrate_oracle(networks, tables, budget, positions, seed, progress.part, games)
     save_oracle(out, oracle.members, {"budget": budget, CURVES: curves})

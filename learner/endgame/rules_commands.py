@@ -8,7 +8,6 @@ from engine.knowledge.rules import OUTCOMES, RuleList, RulesError, load_rules, s
 from engine.tablebase import open_tablebase
 from engine.tablebase.dense import load_tables
 from engine.tablebase.folder import SHIPPED
-from engine.tablebase.store import find_files
 
 from ..report import make_writable_folder
 from .progress import OracleProgress
@@ -78,8 +77,8 @@ def rules_command(
         raise RulesError("--rules is for --learn: there are as many rules as come with the program")
     if learn is not None and learn.is_dir():
         raise RulesError(f"{learn}: it is a folder: name a file for the rules")
-    if folder is not None:
-        find_files([folder])  # it is there and can be read: told now, not after minutes
+    if learn is not None:
+        open_tablebase(folder).close()  # its tables can be read: told now, not after minutes
     for place in (out, None if learn is None else learn.absolute().parent):
         if place is not None:
             make_writable_folder(place)  # now, not after minutes

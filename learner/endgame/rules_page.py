@@ -19,9 +19,9 @@ _FOLDER = "rules"  # folder of the pictures, beside the page
 _HEAD = """# Rules found in the tables
 
 {rules} rules say who wins a quiet endgame, one in which neither side could capture, were it to move. They stand in
-order: the first rule whose conditions are all met decides. This page and the list (`engine/knowledge/rules.json`) are
-written by `crownhead rules --out docs/endgames`; the words are explained at the end. Examples have Black to move, down
-the board.
+order: the first rule whose conditions are all met decides. This page is written by `crownhead rules --out
+docs/endgames`, the list that comes with the package (`engine/knowledge/rules.json`) by `crownhead rules --learn FILE`.
+The words are explained at the end. Examples have Black to move, down the board.
 
 {table}
 

@@ -157,10 +157,7 @@ class EndgameTrainer(TimedTrainer):
         for name, ours in self._identity().items():
             if info.get("identity", {}).get(name) != ours:
                 raise _another(path, name)
-        begun = info.get("beginning", {})  # states of earlier versions have none
-        for name, mine in self._beginning.items():
-            if begun.get(name, mine) != mine:
-                raise _another(path, name)
+        _compare(path, info, self._beginning)
         model = with_prefix(tensors, _MODEL)
         try:
             check_tensors(model, self.network.state_dict())
@@ -186,6 +183,21 @@ class EndgameTrainer(TimedTrainer):
             "learned": sorted(self._learned),
             "samples": [[m.name for m in sampler.materials], sampler.weights.tolist(), sampler.split, sampler.quiet],
         }
+
+
+def check_beginning(path: Path | str, beginning: Mapping[str, int | str | None]) -> None:
+    """Raises ``CheckpointError`` if a training's state is there that cannot be read, or that began otherwise."""
+    if Path(path).exists():
+        _, info = read_tensors(path)
+        check_version(Path(path), info, STATE_SCHEMA_VERSION)
+        _compare(path, info, beginning)
+
+
+def _compare(path: Path | str, info: Mapping[str, Any], beginning: Mapping[str, int | str | None]) -> None:
+    begun = info.get("beginning", {})  # states of earlier versions have none
+    for name, mine in beginning.items():
+        if begun.get(name, mine) != mine:
+            raise _another(path, name)
 
 
 def _another(path: Path | str, name: str) -> CheckpointError:

@@ -73,9 +73,11 @@ def oracle_validate_command(
     if out is not None:
         make_writable_folder(out)  # now, not after a minute
     oracle, of_games = open_oracle(net, trees), None
+    if trees and oracle.trees is None:
+        raise OracleCommandError(f"--trees: {net} has no tree search; fit one by crownhead oracle trees")
     curves = {} if out is None else curves_in(shipped_folder() if net is None else net)
+    reached = None if games is None else _positions_of(games, pieces)  # told now, not after the tables
     with OracleProgress(quiet) as progress, open_values(folder, pieces, progress) as tables:
-        reached = None if games is None else _positions_of(games, pieces)
         if alone is not None:
             few = min(positions, QUICK_POSITIONS)
             oracle = calibrate_oracle(oracle.networks, tables, QUICK_BUDGET, few, seed, progress.part)
@@ -126,13 +128,11 @@ def _measured(
     oracle: Oracle, batches: Iterator[EndgameBatch], positions: int, pieces: int, progress: OracleProgress
 ) -> tuple[Validation, dict[str, Any]]:
     """Statistics of an oracle's answers, and these with the figures of the measurement as JSON."""
-    start = time.monotonic()
     progress.phase("judging", positions)
-    judgements, ece_network, evaluations = _judged(oracle, batches, progress)
+    judgements, ece_network, evaluations, seconds = _judged(oracle, batches, progress)
     thresholds = {oracle.member_for(number).threshold for number in range(MIN_PIECES, pieces + 1)}
     threshold = thresholds.pop() if len(thresholds) == 1 else None
     validation = validate(judgements, threshold=threshold, parameters=oracle.parameters)
-    seconds = time.monotonic() - start
     return validation, validation.to_json() | {
         "ece_network": ece_network,
         "evaluations": evaluations,
@@ -142,13 +142,16 @@ def _measured(
 
 def _judged(
     oracle: Oracle, batches: Iterator[EndgameBatch], progress: OracleProgress
-) -> tuple[Judgements, float, float]:
-    """Judgements of positions, expected calibration error of the networks alone, evaluations per position."""
+) -> tuple[Judgements, float, float, float]:
+    """Judgements of positions, expected calibration error of the networks alone, evaluations per position, and seconds
+    of the oracle's searches."""
     parts: list[tuple[np.ndarray, ...]] = []
-    done = 0
+    done, seconds = 0, 0.0
     for batch in batches:
         network = oracle.network_probabilities(batch.positions)
-        search, found = oracle.capture_search(batch.positions), oracle.search(batch.positions)
+        search, start = oracle.capture_search(batch.positions), time.monotonic()
+        found = oracle.search(batch.positions)
+        seconds += time.monotonic() - start
         parts.append((*batch, network, search.probabilities, found.probabilities, found.evaluations))
         done += len(batch.values)
         progress.done(done)
@@ -160,7 +163,7 @@ def _judged(
     }
     judgements = Judgements(board_positions, values, flags, codes.astype(np.int64), answers, shares)
     ece = calibration_error(reliability_bins(network.max(1), answers["network"] == values))
-    return judgements, ece, float(evaluations.mean())
+    return judgements, ece, float(evaluations.mean()), seconds
 
 
 def _facts_of(games: dict[str, Any]) -> dict[str, str | int | float | None]:
