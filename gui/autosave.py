@@ -20,6 +20,7 @@ from .session import GameSession
 SUFFIX = ".pdn"
 _LOCK = "window.lock"  # lock file, locked by the first window until its process ends
 _LOOKED_AT = 10  # newest files that are searched for a game to recover
+LISTED = 50  # newest games that are offered
 
 
 class SavedGame(NamedTuple):
@@ -126,7 +127,7 @@ class Autosave:
             self._lock.close()
             self._lock = None
 
-    def games(self, limit: int = 50) -> list[SavedGame]:
+    def games(self, limit: int = LISTED) -> list[SavedGame]:
         """The newest games, newest first; an empty list if there is no folder yet."""
         return [_look_at(path, modified) for modified, path in self._files()[:limit]]
 

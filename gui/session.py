@@ -194,6 +194,11 @@ class GameSession:
         if self.draw_offer is mover.other:
             self.draw_offer = None
 
+    def may_keep(self, moves: Sequence[Move]) -> bool:
+        """Whether ``keep_line`` takes a line: not if it continues after the end of a finished game."""
+        main = [node.move for node in self._lines.main]
+        return not (self.finished and len(moves) > len(main) and list(moves[: len(main)]) == main)
+
     def keep_line(self, moves: Sequence[Move]) -> None:
         """Shows a line of play from the start of the game, with the cursor at its end. Moves that were not played
         become a variation; the main line remains.
@@ -205,8 +210,7 @@ class GameSession:
         board = Board(self.start_fen)
         for move in moves:
             board.push(move)
-        main = [node.move for node in self._lines.main]
-        if self.finished and len(moves) > len(main) and list(moves[: len(main)]) == main:
+        if not self.may_keep(moves):
             raise SessionError("the game is over there: a variation of it begins earlier")
         for ply, move in enumerate(board.move_stack):
             nodes = self._lines.nodes()

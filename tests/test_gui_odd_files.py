@@ -6,14 +6,16 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pygame
 import pytest
 from windows import frames_until, opened_app
 
 from engine.files import StorageError
 from gui.app import App
+from gui.autosave import LISTED
 from gui.game_index import MAX_LINE, lines_of
 from gui.session import GameSession
-from gui.views.file_pages import LoadPage, SavePage
+from gui.views.file_pages import KeptPage, LoadPage, SavePage
 from gui.views.library_pages import LibraryPage
 from gui.views.opening_scene import OpeningScene
 
@@ -35,6 +37,13 @@ def openings(app: App) -> OpeningScene:
     assert isinstance(app.go.scene, OpeningScene)
     app.frame()
     return app.go.scene
+
+
+def press(app: App, key: int, text: str = "") -> None:
+    app._dispatch(pygame.event.Event(pygame.KEYDOWN, key=key, mod=0, unicode=text, scancode=0))
+    if text:
+        app._dispatch(pygame.event.Event(pygame.TEXTINPUT, text=text))
+    app.frame()
 
 
 def read(app: App, scene: OpeningScene, path: Path) -> int:
@@ -120,13 +129,16 @@ def test_the_caret_stays_while_games_are_read(app: App, tmp_path: Path) -> None:
     page = app.go.scene
     assert isinstance(page, LibraryPage)
     frames_until(app, lambda: library.count >= 50)
-    field = page._text_fields()[0]
-    field.set_value("mith")
-    page.menu.select_widget(field)
-    field._cursor_position = 1
-    page.rebuild()
+    page.menu.select_widget(page._text_fields()[0])
+    for sign in "mith":
+        press(app, ord(sign), sign)
+    for _ in "mith":
+        press(app, pygame.K_LEFT)
+    known = library.count
+    frames_until(app, lambda: library.count > known)
     app.frame()
-    assert page._text_fields()[0]._cursor_position == 1
+    press(app, ord("s"), "s")
+    assert page._text_fields()[0].get_value() == "smith"
     library.halt()
 
 
@@ -152,3 +164,39 @@ def test_a_game_is_not_added_to_a_file_in_utf_16(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match=r"notepad\.pdn is no text in UTF-8"):
         GameSession().save_file(path, add=True)
     assert path.read_bytes() == before
+
+
+def test_what_saved_games_are_not_listed_is_said(app: App) -> None:
+    app.autosave.folder.mkdir(exist_ok=True)
+    for number in range(LISTED + 1):
+        (app.autosave.folder / f"{number}.pdn").write_text(GAME)
+    app.go.open("files")
+    app.go.show(KeptPage)
+    frames_until(app, lambda: app.go.scene.found is not None)
+    app.frame()
+    titles = [widget.get_title() for widget in app.go.scene.menu.get_widgets()]
+    assert [title for title in titles if title.startswith("Older ones: Load a PDN file")]
+    assert len(titles) == LISTED + 2
+
+
+def test_long_names_of_players_make_a_file_that_can_be_saved(app: App) -> None:
+    app.controller.session.paste(f'[Black "{"Alexander " * 14}"] [White "{"Bartholomew " * 14}"] 1. 11-15 1-0')
+    app.controller.loaded()
+    app.go.open("save")
+    assert isinstance(app.go.scene, SavePage)
+    app.frame()
+    assert len(Path(app.go.scene._text_fields()[0].get_value()).name) < 200
+
+
+def test_a_line_behind_the_end_of_a_game_is_not_taken_into_it(app: App) -> None:
+    app.controller.session.paste('[Black "A"] [White "B"] 1. 11-15 1-0')
+    app.controller.loaded()
+    scene = openings(app)
+
+    def taken() -> list[bool]:
+        app.frame()
+        return [button.enabled for row in scene.rows for button in row.buttons if button.name == "keep"]
+
+    assert taken() == [True]
+    scene.make(scene.tree.board.distinct_moves[0])
+    assert taken() == [False]

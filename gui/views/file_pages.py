@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pygame_menu
 
-from ..autosave import SavedGame
+from ..autosave import LISTED, SavedGame
 from ..file_analysis import seconds_of
 from ..game_library import GameLibrary
 from ..help import Action
@@ -101,6 +101,8 @@ class KeptPage(ReadingPage[list[SavedGame]]):
             when = time.strftime("%Y-%m-%d %H:%M", time.localtime(game.modified))
             meaning = without_fen(game.error) or str(game.path)
             self.button(f"{when}   {game.title}", partial(self._resume, game.path), meaning)
+        if self.found is not None and len(self.found) == LISTED:
+            self.menu.add.label(clean(f"Older ones: Load a PDN file, in {self.app.autosave.folder}"))
         if self.found == []:
             self.menu.add.label(clean(f"none yet; they will be saved in {self.app.autosave.folder}"))
         self.button("Back", self.leave)

@@ -160,7 +160,7 @@ class OpeningScene(EntryScene):
     def _buttons(self) -> None:
         controller, tree = self.app.controller, self.tree
         session = controller.session
-        may = tree.ply > 0 and (session.finished or controller.humans == BOTH)
+        may = tree.ply > 0 and (session.finished or controller.humans == BOTH) and session.may_keep(tree.line)
         reading = any(not one.library.done for one in self.collections)
         several = len(self.collections) > 1
         sources = [
