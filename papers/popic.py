@@ -4,6 +4,7 @@ There is a training with the settings of each, then games of its last version ag
 the report are read from the folder, so an interrupted reproduction has a report, too.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -216,7 +217,8 @@ class _Found:
             return f"With {name} there is no game of a promoted version against the first yet."
         elo, published = first.elo_diff(), Tally.of_games(*PUBLISHED["v0"]).elo_diff()
         more = elo.score > published.score
-        verdict = "more" if elo.elo - elo.elo_error > published.elo else "more, but within the error,"
+        error = math.hypot(elo.elo_error, published.elo_error)  # the published games are as few
+        verdict = "more" if elo.elo - published.elo > error else "more, but within the error,"
         wins, draws, losses = PUBLISHED["v0"]
         said = (
             f"With {name} the games of {self.last} v v0 end {first.wins}–{first.draws}–{first.losses} "

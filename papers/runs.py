@@ -53,7 +53,7 @@ def train_run(folder: Path, config: RunConfig, quiet: bool) -> None:
         run = RunFolder.create(folder, config)
     with run.locked():
         state = run.read_state()
-        if is_over(state, config):
+        if is_over(state, config) and not run.gate_path.exists():  # else a candidate is to be judged
             return
         run.write_state(state.model_copy(update={"minutes_limit": config.loop.minutes}))
         with TrainingProgress(quiet) as progress:

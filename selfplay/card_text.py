@@ -9,9 +9,11 @@ from learner.report import Cell, Section, Table, Text, percent
 from .config import RunConfig
 from .ladder import StandingsFigures
 from .ladder_commands import ratings_table, steps_table
-from .stages import training_commands
+from .stages import config_at, training_commands
 
 Results = Mapping[str, Any]
+
+_LONGER = 1.1  # times the planned minutes: a run that was continued, and not one whose last gate took long
 
 
 def card_sections(
@@ -72,6 +74,9 @@ def _training(info: CheckpointInfo, config: RunConfig | None) -> Section:
         for number, command in enumerate(training_commands(config)):
             when = "" if number == 0 else f", after {config.stages[number - 1].steps:,} steps"
             blocks.append(Text(f"Command{when}: {command}"))
+        planned, used = config_at(config, 0).loop.minutes, float(str(info.figures.get("minutes", 0)))
+        if planned is not None and used > _LONGER * planned:
+            blocks.append(Text(f"Continued by --resume --minutes, to {used:.0f} minutes in all."))
         blocks.append(Text("All settings: config.json."))
         blocks.append(Text(_origin(config)))
     return Section("Training", blocks)

@@ -11,7 +11,7 @@ from engine.files import make_folder
 from engine.players.base import search_moves
 from engine.players.search_player import SearchPlayer, best_first, thoughts_of
 from engine.players.spec import BackendName, NetworkSpec
-from learner.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from learner.checkpoint import Checkpoint, load_checkpoint, read_info, save_checkpoint
 from learner.inference import check_backend, make_evaluator
 from learner.network import try_network
 from learner.report import missing_packages
@@ -166,6 +166,8 @@ def _beginning(request: TrainRequest) -> _Beginning:
             raise RunError("a run keeps the size of the network it begins with: leave --set network or --init out")
         changes |= {"network": first.info.network.model_dump(), "init": first.info.digest}
     config = make_config(request.preset or DEFAULT_PRESET, settings, **changes)
+    if config.address is not None and config.pool != "ray":
+        raise RunError(f"--set address joins a Ray cluster, and the pool is {config.pool}: use --address")
     _check_means(config)
     if teacher is not None:
         check_backend(teacher.info.network, config.selfplay.backend)
@@ -221,17 +223,23 @@ def _resumed(run: RunFolder, request: TrainRequest) -> RunConfig:
         raise RunError(f"{run.path} has begun with --preset {config.preset}, not {request.preset}")
     changed = config
     if settings:
-        changed = next_stage(config, settings, state.iteration, run.steps_of(state.iteration))
+        changed = next_stage(config, settings, state.iteration, run.steps_made())
     limit = state.minutes_limit if minutes is None else state.minutes + minutes
     by_minutes = minutes is not None or (limit is not None and limit != config.loop.minutes)  # asked for by --minutes
-    if limit is not None and state.minutes >= limit:
+    if limit is not None and state.minutes >= limit and not run.gate_path.exists():  # else a candidate is to be judged
         raise RunError(f"{run.path} has used its {limit:.2f} minutes: give it more with --minutes")
     most = changed.loop.max_iterations
     if most is not None and state.iteration >= most and not by_minutes:
         raise RunError(
             f"{run.path} has made all iterations ({most}): give it more with --set loop.max_iterations=N or --minutes"
         )
+    if changed.loop.deterministic and minutes is not None:
+        raise RunError("loop.deterministic: time would decide where the run ends; use --set loop.max_iterations=N")
     _check_means(changed)
+    if changed.teacher is not None:
+        check_backend(read_info(run.teacher).network, changed.selfplay.backend)
+    if changed.mirror is not None and not request.mirror:
+        Mirror(changed.mirror).check(run)
     if changed is not config:
         run.begin_stage(changed)
     if limit != state.minutes_limit:

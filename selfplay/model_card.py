@@ -122,6 +122,8 @@ def card_command(request: CardRequest, quiet: bool) -> CardFigures:
     student = None if taught is None else taught.info.digest
     console = progress_console(quiet)
     data = _read_data(target / DATA_FILE, info.digest, student)
+    if request.games is not None and data.results.get("head", {}).get("games") is False:
+        del data.results["head"]  # measured without games
     config = _read_config(target, run, info)
     if data.student != student:
         data = _without_student(data, student, target, console)

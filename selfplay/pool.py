@@ -148,8 +148,8 @@ class Pool(ABC):
 
     @property
     def in_flight(self) -> int:
-        """Number of requests that are not yet collected: at most ``REQUESTS_IN_FLIGHT`` per actor."""
-        return sum(len(actor.requests) for actor in self._actors)
+        """Number of requested shards that are not yet collected: at most ``REQUESTS_IN_FLIGHT`` per actor."""
+        return sum(request.part is None for actor in self._actors for request in actor.requests)
 
     def set_weights(self, weights: Weights) -> None:
         """Sets the weights of all later requests."""

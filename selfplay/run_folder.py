@@ -12,7 +12,7 @@ from typing import IO, Any, Literal
 from pydantic import BaseModel, ValidationError
 
 from engine.files import StorageError, atomic_write, make_folder, open_locked, remove_stale_temporaries, sha256_of
-from learner.checkpoint import read_info
+from learner.checkpoint import read_info, read_tensors
 
 from .config import RunConfig, config_json, read_config
 
@@ -94,7 +94,9 @@ class RunFolder:
             raise RunError(
                 f"{self.path} holds a run already: continue it with --resume, choose another --run, or delete it"
             )
-        if any(self.checkpoints.glob("*")) or any(self.shards.glob("*")):
+        # A new run would go on from an old learner's weights and steps.
+        files = self.trainer_path, self.student_path, self.elo_path
+        if any(path.exists() for path in (*files, *self.checkpoints.glob("*"), *self.shards.glob("*"))):
             raise RunError(
                 f"{self.path} holds the games or networks of a run without its config.json: choose another --run"
             )
@@ -108,6 +110,10 @@ class RunFolder:
         """Training steps of the candidate of an iteration; raises ``CheckpointError``."""
         steps = read_info(self.checkpoint(f"{iteration:06d}")).figures.get("steps")
         return steps if isinstance(steps, int) else 0
+
+    def steps_made(self) -> int:
+        """Training steps of the saved learner; 0 before its first save. Raises ``CheckpointError``."""
+        return int(read_tensors(self.trainer_path)[1]["steps"]) if self.trainer_path.exists() else 0
 
     def read_state(self) -> RunState:
         """Reads the state; raises ``RunError`` if ``state.json`` is missing or damaged."""

@@ -101,7 +101,9 @@ def _status(
 ) -> StatusFigures:
     now = time.time()
     last = events[-1]["time"] if events else None
-    recent = [event for event in events if event["time"] >= events[-1]["time"] - rate_seconds]
+    begun = max((place for place, event in enumerate(events) if event["event"] == "start"), default=0)
+    present = events[begun:]  # of the last process: before it there was a pause, and some steps are made again
+    recent = [event for event in present if event["time"] >= present[-1]["time"] - rate_seconds]
     plays, learnt = _of(recent, "play"), _of(recent, "learn")
     latest = (_of(events, "play") or [{}])[-1]
     return {
@@ -113,7 +115,7 @@ def _status(
         "best": state.best,
         "elo": next((round(line.rating, 1) for line in ratings if line.player == state.best), None),
         "promotions": len(state.promotions),
-        "steps": max((event["steps"] for event in events if "steps" in event), default=0),
+        "steps": max((event["steps"] for event in present if "steps" in event), default=0),
         "games": latest.get("total_games", 0),
         "samples": latest.get("total_samples", 0),
         "window": latest.get("window", 0),

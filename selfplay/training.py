@@ -275,7 +275,9 @@ class Training:
         """Whether it is time for the next candidate."""
         loop = self.config.loop
         if loop.games_per_iteration is None:
-            return self.trainer.steps >= (self.state.iteration + 1) * loop.steps_per_iteration
+            # From the last candidate on, too: one that the end of the time made early must not put off all later ones.
+            done = min(self.state.iteration * loop.steps_per_iteration, self._judge.steps)
+            return self.trainer.steps >= done + loop.steps_per_iteration
         return self._games_due() <= 0 and to_draw < self.config.trainer.batch_size
 
     def _collect_one(self, pool: Source) -> None:
@@ -324,7 +326,7 @@ class Training:
         self._listen("play", {**figures, **self.summary()})
         if stats.seconds > 0:
             rate = stats.evaluations / stats.seconds
-            self._curves.add("selfplay/evaluations_per_second", rate, self.replay.total_samples)
+            self._curves.add("selfplay/evaluations_per_second_of_an_actor", rate, self.replay.total_samples)
 
     def _train_step(self) -> None:
         self._count_time()

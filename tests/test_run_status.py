@@ -78,6 +78,21 @@ def test_rates_of_machines_and_learner(tmp_path: Path) -> None:
     assert [machine["machine"] for machine in read_status(run, 10_000)["machines"]] == ["a", "b", "old"]
 
 
+def test_rates_are_those_of_the_process_that_trains(tmp_path: Path) -> None:
+    """After a kill steps are made again, and the pause is none of its time."""
+    now, loss = time.time(), {"loss": 3.0, "policy_loss": 2.0, "wdl_loss": 1.0, "learning_rate": 0.001}
+    parts: list[dict[str, object]] = []
+    for start, steps in ((now - 280, 250), (now - 20, 100)):
+        parts.append({"time": start, "event": "start", "steps": steps})
+        for second in (0, 10, 20):
+            parts += [play(start + second, 0, "a", 10)]
+            parts += [{"time": start + second, "event": "learn", "steps": steps + 5 * second, **loss}]
+    figures = read_status(a_run(tmp_path, *parts), 300)
+    assert figures["steps"] == 200
+    assert figures["learner"]["steps_per_second"] == pytest.approx(5)
+    assert figures["machines"][0]["games_per_second"] == pytest.approx(1)
+
+
 def test_logs_that_say_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = a_run(tmp_path)
     assert status_command(StatusRequest(run.path), False)["machines"] == []
@@ -100,7 +115,7 @@ def test_logs_that_say_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_names_in_brackets_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = a_run(tmp_path / "a[x]", play(1000, 0, "b[y]", 3), {"time": 1000, "event": "start", "dashboard": "[fe80::1]"})
+    run = a_run(tmp_path / "a[x]", {"time": 1000, "event": "start", "dashboard": "[fe80::1]"}, play(1000, 0, "b[y]", 3))
     status_command(StatusRequest(run.path), False)
     shown = capsys.readouterr().out.replace("\n", "")
     for name in ("a[x]", "b[y]", "[fe80::1]"):
