@@ -244,7 +244,7 @@ class Board:
     def is_zeroing(self, move: Move) -> bool:
         """Whether the move takes a piece or moves a man, so that no earlier position comes back."""
         own, _, kings = self.words()
-        return bool(move.captured or (own & ~kings) >> _BITS[self._turn][move.start] & 1)
+        return bool(move.captured or (own & ~kings) >> _BITS[self._turn].get(move.start, 0) & 1)
 
     def find_move(self, start: int, end: int) -> Move:
         """The legal move between two PDN numbers.

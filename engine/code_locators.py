@@ -16,6 +16,8 @@ from typing import Any
 
 from numba.core.caching import InTreeCacheLocator, UserProvidedCacheLocator, UserWideCacheLocator
 
+from .game import ENGLISH, GAME
+
 _ROOT = os.path.realpath(f"{__file__}/../..")  # of absolute imports within this program
 _PACKAGES = {"engine", "learner", "selfplay", "gui", "papers"}
 _INSTALLED = {"site-packages", "dist-packages"}
@@ -75,8 +77,9 @@ def source_files(file: str) -> set[str]:
 
 @cache
 def source_stamp(file: str) -> bytes:
-    """SHA-256 over the contents of ``source_files``; constant while this process runs."""
-    return hashlib.sha256(b"".join(sorted(map(_content, source_files(file))))).digest()
+    """SHA-256 over the contents of ``source_files`` and the game; constant while this process runs."""
+    game = b"" if GAME == ENGLISH else GAME.encode()  # where a game has no folder of its own, all games share one
+    return hashlib.sha256(game + b"".join(sorted(map(_content, source_files(file))))).digest()
 
 
 @cache

@@ -80,7 +80,7 @@ def _shown(fen: str) -> str:
 def _parse_side(text: str, shown: str) -> tuple[set[int], set[int]]:
     men: set[int] = set()
     kings: set[int] = set()
-    for token in text.split(",") if text else []:
+    for token in map(str.strip, text.split(",") if text else []):
         match = _PIECES.fullmatch(token)
         if match is None:
             raise FenError(

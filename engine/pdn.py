@@ -26,6 +26,7 @@ GAME_TYPE: str = played.PDN_GAME_TYPE
 _GAME_NUMBER = int(GAME_TYPE.partition(",")[0])
 OLD_RESULTS = {"2-0": "1-0", "1-1": "1/2-1/2", "0-2": "0-1"}  # as in international draughts; PDN 3.0, "Result tag"
 RESULTS = ("1-0", "0-1", "1/2-1/2", "0-0", "*")
+MAX_NAG = 255
 MAX_DEPTH = 100  # variations within variations
 ONLY_MOVE = 7  # NAG that PDN 3.0 puts in the place of a ``*`` behind a move
 _MARKS = {"!": 1, "?": 2, "!!": 3, "??": 4, "!?": 5, "?!": 6}
@@ -120,7 +121,7 @@ class PdnGame:
     def result(self) -> str:
         """One of ``RESULTS``, of the side that begins games first, so that ``1-0`` means Black won in English draughts;
         ``0-0``: both lost, ``*``: unfinished or unknown."""
-        result = self.headers.get("Result", "*")
+        result = _present(self.headers.get("Result", "*"))
         return result if result in RESULTS else "*"
 
     @property
@@ -141,10 +142,15 @@ class PdnGame:
             yield board.copy()
 
 
+def _present(result: str) -> str:
+    """A result as it is written today."""
+    return OLD_RESULTS.get(result, result)
+
+
 def _read_headers(tokens: list[Token]) -> tuple[dict[str, str], Board]:
     """The tags, results in their new form, and the board set up."""
     headers = {
-        token.name: OLD_RESULTS.get(token.text, token.text) if token.name == "Result" else token.text
+        token.name: _present(token.text) if token.name == "Result" else token.text
         for token in tokens
         if token.kind == "tag"
     }
@@ -264,15 +270,15 @@ class _Reader:
         if token.kind == "end" and token is not self.last:
             self._nag(token)
         elif not self.waiting and token.text != "*":
-            self.game.headers["Result"] = OLD_RESULTS.get(token.text, token.text)
+            self.game.headers["Result"] = _present(token.text)
 
     def _nag(self, token: Token) -> None:
         if not self.nodes:
             raise error_at(token, f"there is no move in front of {token.text!r}")
         if token.kind == "nag":
             nag = int(token.text[1:])
-            if nag > 255:
-                raise error_at(token, f"{token.text} is no annotation ($0 to $255)")
+            if nag > MAX_NAG:
+                raise error_at(token, f"{token.text} is no annotation ($0 to ${MAX_NAG})")
         else:
             nag = ONLY_MOVE if token.text == "*" else _MARKS[token.text.strip("()")[:2]]
         self.nodes[-1].nags.append(nag)
@@ -310,14 +316,17 @@ def read_games(
 
 
 def read_game(source: str | Iterable[str], first_line: int = 1) -> PdnGame:
-    """Reads the first game; raises ``PdnError`` as ``read_games`` does, and where there is none."""
+    """Reads the first game; raises ``PdnError`` as ``read_games`` does, and where there is none.
+
+    It reads on into the next game, so a second call on the same file would miss a part: ``read_games`` reads several.
+    """
     for game in read_games(source, first_line=first_line):
         return game
     raise PdnError(f"line {first_line}, column 1: there is no game")
 
 
 def _format_tags(game: PdnGame) -> list[str]:
-    tags = game.headers | {"Result": game.headers.get("Result", "*"), "GameType": GAME_TYPE}
+    tags = game.headers | {"Result": _present(game.headers.get("Result", "*")), "GameType": GAME_TYPE}
     if tags.get("FEN"):
         tags.setdefault("SetUp", "1")
     names = [name for name in _FIRST_TAGS if name in tags] + [name for name in tags if name not in _FIRST_TAGS]
@@ -354,6 +363,8 @@ def _format_line(nodes: list[PdnNode], board: Board, number: int, depth: int) ->
         yield from _format_comments(node.comments_before)
         mark = _MARK_OF_NAG.get(node.nags[0], "") if node.nags else ""
         yield board.pdn(node.move) + mark
+        if not all(0 <= nag <= MAX_NAG for nag in node.nags):
+            raise PdnError(f"annotations of {board.pdn(node.move)}: {node.nags} are not all in 0 to {MAX_NAG}")
         yield from (f"${nag}" for nag in node.nags[bool(mark) :])
         yield from _format_comments(node.comments)
         for variation in filter(None, node.variations):

@@ -18,7 +18,7 @@ class Token(NamedTuple):
     text: str  # a tag's value, a comment's words, a bad token's error
     line: int
     column: int
-    name: str = ""  # a tag's name
+    name: str = ""  # a tag's name; [ of a tag that cannot be read
 
 
 _RESULT = r"(?:1/2-1/2|1-0|0-1|0-0|2-0|0-2|1-1)(?![0-9x:/-])"
@@ -85,8 +85,10 @@ def tokenize(lines: Iterable[str], first_line: int = 1) -> Iterator[Token]:
             elif kind in ("comment", "rest"):
                 yield token._replace(kind="comment", text=_words(token.text))
             elif kind == "bad":
-                like = ' (a tag is like [Event "..."])' if token.text[0] == "[" else " (a move is like 11-15 or 15x22)"
-                yield token._replace(text=f"cannot read {token.text.strip()[:SHOWN]!r}{like}")
+                tag = token.text[0] == "["
+                like = ' (a tag is like [Event "..."])' if tag else " (a move is like 11-15 or 15x22)"
+                text = f"cannot read {token.text.strip()[:SHOWN]!r}{like}"
+                yield token._replace(text=text, name="[" if tag else "")
             else:
                 yield token._replace(text=token.text.replace(" ", "")) if kind == "move" else token
     if opened is not None:
@@ -101,7 +103,7 @@ def _starts_game(token: Token) -> bool:
     """Whether a token behind a ``*`` shows that the ``*`` ended a game."""
     if token.kind == "number" and token.text[0] != ".":
         return int(token.text.rstrip(".").rstrip()) == 1 and token.text.count(".") < 2
-    return token.kind == "tag"
+    return bool(token.name)
 
 
 def split_games(tokens: Iterable[Token]) -> Iterator[list[Token]]:
@@ -132,7 +134,7 @@ def split_games(tokens: Iterable[Token]) -> Iterator[list[Token]]:
         game.append(token)
         if token.kind == "tag":
             names.add(token.name)
-        elif token.kind != "comment":
+        elif token.kind != "comment" and not token.name:  # a bad tag stands in a header, too
             in_moves = True
         depth += (token.kind == "open") - (token.kind == "close")
         if token.kind in ("result", "end") and depth <= 0:

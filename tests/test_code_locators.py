@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from engine import code_locators
 from engine.code_cache import LOCATORS_VARIABLE
 from engine.code_locators import imported_files, source_files, source_stamp
 from engine.hub.process import LineProcess
@@ -106,3 +107,14 @@ def test_other_programs_do_not_hear_of_our_classes() -> None:
         assert program.receive(60.0) == "None\n"
     finally:
         program.close()
+
+
+def test_games_that_share_a_folder_share_no_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A game's own folder cannot be used everywhere; code of English draughts was then taken for that of another."""
+    file = str(ROOT / "engine" / "movegen.py")
+    source_stamp.cache_clear()
+    english = source_stamp(file)
+    monkeypatch.setattr(code_locators, "GAME", "russian")
+    source_stamp.cache_clear()
+    assert source_stamp(file) != english
+    source_stamp.cache_clear()

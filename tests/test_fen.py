@@ -85,7 +85,7 @@ def test_other_ways_to_write(fen: str, written: str) -> None:
         ("B:WX5:B1", "'X5' is not a square"),
         ("B:WKK5:B1", "'KK5' is not a square"),
         ("B:W21;22:B1", "'21;22' is not a square"),
-        ("B:W 21:B1", "' 21' is not a square"),
+        ("B:W2 1:B1", "'2 1' is not a square"),
         ("B:W123:B1", "'123' is not a square"),
         ("B:WK5-K7:B1", "'K5-K7' is not a square"),
         ("B:W-5:B1", "'-5' is not a square"),
@@ -151,3 +151,8 @@ def test_long_texts_are_read_but_not_remembered() -> None:
     for spaces in range(1000, 1010):
         assert parse_fen("W:WK10:BK20" + " " * spaces)[1:] == parse_fen("W:WK10:BK20")[1:]
     assert fen_module._parsed.cache_info().misses <= before + 1
+
+
+def test_spaces_around_pieces_are_read_over() -> None:
+    """Other programs and people write them."""
+    assert parse_fen(" B:W21, K22 :B 1,2 ") == parse_fen("B:W21,K22:B1,2")

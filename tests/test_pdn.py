@@ -11,6 +11,7 @@ import pytest
 from engine.board import Board
 from engine.errors import PdnError
 from engine.fen import START_FEN
+from engine.move import Move
 from engine.pdn import MAX_DEPTH, PdnGame, PdnNode, format_game, read_game, read_games
 from engine.pdn_tokens import MAX_COMMENT, MAX_LINE, MAX_TOKENS
 
@@ -417,3 +418,32 @@ def test_files_with_a_mark_of_their_encoding_may_be_put_together() -> None:
     text = '\ufeff[Event "a"]\n\n1. 11-15 22-18 1-0\n'
     games = list(read_games(text + "\n" + text))
     assert [len(game.moves) for game in games] == [2, 2]
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        '[Black "A"]\n[FEN "B:W32,25,21:B1,11]\n[White "B"]',
+        '[FEN "B:W32,25,21:B1,11"]\n[Event "broken]\n[White "B"]',
+        '[Event broken]\n[FEN "B:W32,25,21:B1,11"]',
+    ],
+)
+def test_a_damaged_tag_costs_its_game_alone(header: str) -> None:
+    """The rest of its header was read as another game, perhaps from the wrong position."""
+    errors: list[PdnError] = []
+    good = '[Event "good"]\n\n1. 11-15 *\n\n'
+    games = list(read_games(f"{good}{header}\n\n1. 11-15 0-1\n\n{good}", errors.append))
+    assert [game.headers.get("Event") for game in games] == ["good", "good"]
+    assert len(errors) == 1
+    assert "a tag is like" in str(errors[0])
+
+
+def test_results_as_in_international_draughts_are_written_as_today() -> None:
+    game = PdnGame({"Result": "2-0"})
+    assert game.result == "1-0"
+    assert read_game(format_game(game)).headers["Result"] == "1-0"
+
+
+def test_annotations_out_of_range_are_not_written() -> None:
+    with pytest.raises(PdnError, match=r"annotations of 11-15: \[300\] are not all in 0 to 255"):
+        format_game(PdnGame({}, [PdnNode(Move(11, 15), nags=[300])]))
