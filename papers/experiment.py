@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import rich.table
+
 from engine.console import Console
-from engine.console import Table as ConsoleTable
 from learner.report import Block, Cell, Figure, Report, Section, Table, Text, percent, title_in, write_report
 
 Facts = Mapping[str, str | int | float]
@@ -139,7 +140,7 @@ class Experiment:
 
     def print(self, console: Console) -> None:
         """Prints the rows, with one line per measure to fit 80 columns, and the notes."""
-        shown = ConsoleTable(title=self.title, title_justify="left", title_style="bold", show_lines=True)
+        shown = rich.table.Table(title=self.title, title_justify="left", title_style="bold", show_lines=True)
         shown.add_column("", min_width=14)
         shown.add_column("", no_wrap=True)
         both = (PUBLISHED, MEASURED) if any(row.published for row in self.rows) else (MEASURED,)

@@ -124,10 +124,12 @@ def test_a_resumed_run_takes_on_settings(run_copy: Path) -> None:
         crownhead_here("train", *resume, "network=4x48"), "cannot change a run under way: its weights have that size"
     )
     assert (run / "config.json").read_bytes() == before
+    steps = RunFolder(run).steps_made()  # the learner goes on in the gate
+    assert steps >= read_info(run / "checkpoints" / "000002").figures["steps"]
     trained(*resume, "loop.max_iterations=3", "--set", "search.num_simulations=6")
     trained(*resume, "loop.max_iterations=3", "--minutes", "5")  # has made them: ends at once
     folder, config = RunFolder.open(run)
-    (stage,), steps = config.stages, read_info(run / "checkpoints" / "000002").figures["steps"]
+    (stage,) = config.stages
     assert (config.search.num_simulations, stage.steps, stage.iteration) == (6, steps, 2)
     assert folder.read_state().iteration == 3
     logged = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
