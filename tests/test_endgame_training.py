@@ -219,11 +219,11 @@ def test_states_of_other_trainings_are_refused(tables: DenseTables, tmp_path: Pa
         train_endgame(network, sampler, settings, positions=2048, state_path=state)
 
     slower = SETTINGS.model_copy(update={"learning_rate": 1e-4})
-    with pytest.raises(CheckpointError, match="its settings differs"):
+    with pytest.raises(CheckpointError, match="not the same settings"):
         resume(network_of("pair"), sampler_of(tables), slower)
-    with pytest.raises(CheckpointError, match="its samples differs"):
+    with pytest.raises(CheckpointError, match="not the same samples"):
         resume(network_of("pair"), sampler_of(tables, materials(2)), SETTINGS)
-    with pytest.raises(CheckpointError, match="its kind differs"):
+    with pytest.raises(CheckpointError, match="not the same kind"):
         resume(network_of("wang"), sampler_of(tables), SETTINGS)
     data = bytearray(state.read_bytes())
     data[-100] ^= 1

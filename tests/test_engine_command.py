@@ -27,7 +27,8 @@ def command(*arguments: str) -> str:
 @pytest.mark.parametrize("player", ["random", "alphabeta:3", "champion", "champion@off"])
 def test_it_plays(player: str) -> None:
     board = Board()
-    with HubPlayer(command(player, "--simulations", "20"), seconds=0.05, start_patience=200) as engine:
+    options = ("--simulations", "20") if player.startswith("champion") else ()
+    with HubPlayer(command(player, *options), seconds=0.05, start_patience=200) as engine:
         for _ in range(4):
             (move,) = engine.choose([board])
             board.push(move)
