@@ -6,7 +6,7 @@ from .files import WINDOWS
 
 
 def split_words(line: str) -> list[str]:
-    """The words of a line as a shell reads them. On Windows a backslash stands for itself, as in ``C:\\\\engines``.
+    """The words of a line as a shell reads them. On Windows a backslash stands for itself, as in ``C:\\engines``.
 
     Raises ``ValueError`` if a quotation is not closed.
     """

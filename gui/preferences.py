@@ -87,12 +87,17 @@ def save_preferences(preferences: Preferences, path: Path) -> None:
 
 
 def _set_aside(path: Path, why: str) -> str:
+    return f"preferences: {why}; the defaults are used, and the file {set_aside(path)}"
+
+
+def set_aside(path: Path) -> str:
+    """Renames a file that cannot be used, for a new one not to replace it; says what became of it. Never raises."""
     broken = path.with_name(path.name + BROKEN_SUFFIX)
     try:
         os.replace(path, broken)
     except OSError as error:
-        return f"preferences: {why}; the defaults are used ({path.name} cannot be set aside: {error.strerror or error})"
-    return f"preferences: {why}; the defaults are used, and the file is kept as {broken.name}"
+        return f"cannot be set aside: {error.strerror or error}"
+    return f"is kept as {broken.name}"
 
 
 def _first_error(error: ValidationError) -> str:

@@ -1,10 +1,9 @@
 """The player's records: puzzles (Glicko-2 rating, streaks, last results), lessons, and endings. No pygame."""
 
-import os
 import random
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Generic, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -14,7 +13,7 @@ from engine.puzzles.puzzle import Puzzle, Theme
 from engine.sealed import sealed, unsealed
 
 from .endgame_trainer import EndingClass
-from .preferences import BROKEN_SUFFIX
+from .preferences import set_aside
 
 Record = TypeVar("Record", bound=BaseModel)
 FILE_NAME = "puzzles.json"
@@ -188,24 +187,43 @@ def load_kept(path: Path, kind: type[Record]) -> tuple[Record, str]:
     """
     try:
         with path.open("rb") as file:
-            data = file.read(_LARGEST_FILE)
+            return kind.model_validate(unsealed(file.read(_LARGEST_FILE))), ""
     except FileNotFoundError:
         return kind(), ""
     except OSError as error:  # a new record must not replace it
-        return kind(), _set_aside(path, f"cannot be read ({error.strerror or error})")
-    try:
-        return kind.model_validate(unsealed(data)), ""
+        why = f"cannot be read ({error.strerror or error})"
     except ValueError:
-        return kind(), _set_aside(path, "was damaged")
+        why = "was damaged"
+    return kind(), f"{path.stem}: the record {why} and {set_aside(path)}; a new one begins"
 
 
-def _set_aside(path: Path, why: str) -> str:
-    broken = path.with_name(path.name + BROKEN_SUFFIX)
-    try:
-        os.replace(path, broken)
-    except OSError as error:
-        return f"{path.stem}: {path.name} {why}, and stays: {error.strerror or error}"
-    return f"{path.stem}: the record {why} and is kept as {broken.name}; a new one begins"
+class RecordFile(Generic[Record]):
+    """A record and its file, to which other windows may add results.
+
+    Attributes:
+        record: what is known of it.
+    """
+
+    def __init__(self, path: Path, kind: type[Record]) -> None:
+        self._path, self._kind = path, kind
+        self._stored = True  # whether the file has all results of this window
+        self.record = kind()
+
+    def renew(self) -> str:
+        """Reads the record, unless results could not be stored; to be done before one is entered. Never raises.
+
+        Returns a message as ``load_kept`` does.
+        """
+        if not self._stored:
+            return ""
+        self.record, fault = load_kept(self._path, self._kind)
+        return fault
+
+    def keep(self) -> None:
+        """Stores the record; raises ``StorageError``."""
+        self._stored = False
+        save_record(self.record, self._path)
+        self._stored = True
 
 
 def save_record(record: BaseModel, path: Path) -> None:

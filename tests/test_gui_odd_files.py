@@ -39,6 +39,12 @@ def openings(app: App) -> OpeningScene:
     return app.go.scene
 
 
+def load_page(app: App) -> LoadPage:
+    app.go.open("load")
+    assert isinstance(app.go.scene, LoadPage)
+    return app.go.scene
+
+
 def press(app: App, key: int, text: str = "") -> None:
     app._dispatch(pygame.event.Event(pygame.KEYDOWN, key=key, mod=0, unicode=text, scancode=0))
     if text:
@@ -60,9 +66,7 @@ def test_names_that_are_no_text(app: App, tmp_path: Path) -> None:
     folder.mkdir()
     for number in range(2):
         (folder / f"{number}.pdn").write_text(GAME)
-    app.go.open("load")
-    page = app.go.scene
-    assert isinstance(page, LoadPage)
+    page = load_page(app)
     page._open(folder)
     frames_until(app, lambda: isinstance(app.go.scene, LibraryPage))  # drawn, with the name as its title
     openings(app)
@@ -91,9 +95,7 @@ def test_a_file_behind_a_link_is_one_collection(app: App, tmp_path: Path) -> Non
 
 
 def test_a_path_to_nowhere_is_forgotten(app: App) -> None:
-    app.go.open("load")
-    page = app.go.scene
-    assert isinstance(page, LoadPage)
+    page = load_page(app)
     page._typed("/nope/x.pdn")
     frames_until(app, lambda: page._library is None)
     assert "/nope/x.pdn" in str(page._foot)
@@ -111,9 +113,7 @@ def test_a_folder_of_many_says_what_it_does_not_list(app: App, tmp_path: Path) -
         (many / f"sub{number}").mkdir(parents=True)
     for number in range(2):
         (many / f"{number}.pdn").write_text(GAME)
-    app.go.open("load")
-    page = app.go.scene
-    assert isinstance(page, LoadPage)
+    page = load_page(app)
     page._enter(many)
     app.frame()
     titles = [widget.get_title() for widget in page.menu.get_widgets()]

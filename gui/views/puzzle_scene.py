@@ -8,7 +8,7 @@ from engine.puzzles.puzzle import Puzzle
 
 from ..exercise import Exercise, task_of
 from ..help import Action
-from ..puzzle_record import CHOICES, FILE_NAME, THEME_NAMES, load_record, save_record
+from ..puzzle_record import CHOICES, FILE_NAME, THEME_NAMES, PuzzleRecord, RecordFile
 from .exercise_scene import ExerciseScene
 from .widgets import Button
 
@@ -24,8 +24,8 @@ class PuzzleScene(ExerciseScene):
     def __init__(self, app: "App") -> None:
         super().__init__(app)
         self._path = app.autosave.folder.parent / FILE_NAME
-        self.record, self._fault = load_record(self._path)
-        self._stored = True  # whether the file has all results of this window
+        self._file = RecordFile(self._path, PuzzleRecord)
+        self._fault = self._file.renew()
         self.puzzle: Puzzle | None = None
         self._gain: float | None = None
         self._rng = random.Random()
@@ -35,6 +35,11 @@ class PuzzleScene(ExerciseScene):
         except (DraughtsError, OSError) as error:
             self._puzzles, self._fault = (), str(error)
         self.next()
+
+    @property
+    def record(self) -> PuzzleRecord:
+        """The record as it was last read, with the results entered since."""
+        return self._file.record
 
     def next(self) -> None:
         """Begins another puzzle."""
@@ -54,14 +59,12 @@ class PuzzleScene(ExerciseScene):
 
     def ended(self, exercise: Exercise) -> None:
         assert self.puzzle is not None
-        if self._stored:  # another window may have stored results meanwhile
-            self.record, self._fault = load_record(self._path)
+        self._fault = self._file.renew() or self._fault
         self._gain = self.record.enter(self.puzzle, exercise.flawless)
         try:
-            save_record(self.record, self._path)
-            self._stored = True
+            self._file.keep()
         except OSError as error:
-            self._fault, self._stored = str(error), False
+            self._fault = str(error)
 
     def text(self) -> str:
         if self.puzzle is None:

@@ -9,7 +9,7 @@ from engine.errors import one_line
 from engine.tablebase import MissingTableError, Tablebase, open_tablebase
 from engine.tablebase.slice_file import TableFileError
 
-from ..puzzle_record import Record, load_kept, save_record
+from ..puzzle_record import Record, RecordFile
 from .board_view import BoardPicture
 from .exercise_scene import ExerciseScene
 
@@ -31,13 +31,18 @@ class TableScene(ExerciseScene, Generic[Record]):
     def __init__(self, app: "App", file_name: str, kind: type[Record]) -> None:
         super().__init__(app)
         self._path = app.autosave.folder.parent / file_name
-        self.record, self.fault = load_kept(self._path, kind)
-        self._kind, self._stored = kind, True  # whether the file has all results of this window
+        self._file = RecordFile(self._path, kind)
+        self.fault = self._file.renew()
         self.tables: Tablebase | None = None
         try:
             self.tables = open_tablebase()
         except _FAULTS as error:
             self.fault = one_line(error, _LONGEST)
+
+    @property
+    def record(self) -> Record:
+        """The record as it was last read, with the results entered since."""
+        return self._file.record
 
     @contextlib.contextmanager
     def guarded(self) -> Iterator[None]:
@@ -55,17 +60,14 @@ class TableScene(ExerciseScene, Generic[Record]):
 
     def renew(self) -> None:
         """Reads the record again before a result is entered: another window may have stored some."""
-        if self._stored:
-            self.record, fault = load_kept(self._path, self._kind)
-            self.fault = fault or self.fault
+        self.fault = self._file.renew() or self.fault
 
     def keep(self) -> None:
         """Stores the record."""
         try:
-            save_record(self.record, self._path)
-            self._stored = True
+            self._file.keep()
         except OSError as error:
-            self.fault, self._stored = one_line(error), False
+            self.fault = one_line(error)
 
     def make(self, move: Move, dropped: bool = False) -> None:
         with self.guarded():
