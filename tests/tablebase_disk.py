@@ -1,16 +1,18 @@
 """What tests of builds on disk share."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from engine.tablebase.folder import SHIPPED
-from engine.tablebase.material import pairs_up_to
+from engine.tablebase.material import Material, pairs_up_to
 
 REPOSITORY = Path(__file__).parents[1]
 
 
-def shipped(pieces: int, *kinds: str) -> dict[str, bytes]:
-    """The shipped files of these kinds (values if none is named) of 2 to ``pieces`` pieces, at most 4 for distances."""
-    names = [f"{pair.name}.{kind}" for pair in pairs_up_to(pieces) for kind in kinds or ("wdl",)]
+def shipped(pairs: int | Iterable[Material], *kinds: str) -> dict[str, bytes]:
+    """The shipped files of pairs, or of 2 to so many pieces: values, or these kinds."""
+    pairs = pairs_up_to(pairs) if isinstance(pairs, int) else pairs
+    names = [f"{pair.name}.{kind}" for pair in pairs for kind in kinds or ("wdl",)]
     return {name: (SHIPPED / name).read_bytes() for name in names}
 
 

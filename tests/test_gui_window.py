@@ -270,7 +270,7 @@ def analyse(seen: RealWindow) -> None:
     plain = seen.still_picture()[30:700].astype(int)
     seen.keys("a")
     until(lambda: (np.abs(seen.picture()[30:700] - plain) > 60).sum() > 3000, "arrows")
-    time.sleep(3)
+    time.sleep(1)
 
 
 def most_mobile(board: Board) -> tuple[int, int]:

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 from programs import ROOT, wait_until
-from training_runs import FAST
+from training_runs import SHORT
 
 import bootstrap
 
-SHORT = (*FAST, "--set", "loop.max_iterations=1")
 REPORT = ("matplotlib", "scipy", "tensorboard")
 MATCH = """
 import engine

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from programs import ROOT, crownhead_here, crownhead_program
-from training_runs import FAST, assert_refused, last_json, trained
+from training_runs import SHORT, assert_refused, last_json, trained
 
 from selfplay.config import make_config
 from selfplay.mirror import Mirror
@@ -163,16 +163,16 @@ def test_another_machine_goes_on_from_an_object_store(tmp_path: Path) -> None:
         command = crownhead_program("train", "--run", tmp_path / folder, "--json", *options)
         return subprocess.run(command, cwd=ROOT, env=os.environ, capture_output=True, text=True)
 
-    first = trained("--run", tmp_path / "first", "--preset", "smoke", "--mirror", "s3://runs/one", *FAST)
-    again = train("second", "--resume", "--mirror", "s3://runs/one", "--set", "loop.max_iterations=3")
+    first = trained("--run", tmp_path / "first", "--preset", "smoke", "--mirror", "s3://runs/one", *SHORT)
+    again = train("second", "--resume", "--mirror", "s3://runs/one", "--set", "loop.max_iterations=2")
     second = last_json(again)
-    assert second["iterations"] == 3
+    assert second["iterations"] == 2
     assert second["games"] > first["games"]
     events = [json.loads(line) for line in (tmp_path / "second" / "log.jsonl").read_text().splitlines()]
     assert [event["event"] for event in events].count("start") == 2
     twice = ("--run", tmp_path / "third", "--preset", "smoke", "--mirror", "s3://runs/one")
     assert_refused(crownhead_here("train", *twice), "holds a run already")
-    behind = train("first", "--resume", "--set", "loop.max_iterations=4")
+    behind = train("first", "--resume", "--set", "loop.max_iterations=3")
     assert behind.returncode == 2
     assert "is ahead of" in behind.stderr
 

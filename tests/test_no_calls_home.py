@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from programs import ROOT, crownhead_program
+from training_runs import SHORT
 
 from engine.board import Board
 from engine.players import HubPlayer
@@ -103,7 +104,7 @@ def test_a_game_in_the_terminal(traced: list[str], tmp_path: Path) -> None:
 
 
 def test_a_training(traced: list[str], tmp_path: Path) -> None:
-    run([*traced, *crownhead_program("train", "--preset", "smoke", "--run", tmp_path / "run")])
+    run([*traced, *crownhead_program("train", "--preset", "smoke", "--run", tmp_path / "run", *SHORT)])
     assert (tmp_path / "run" / "elo.json").is_file()
     assert [line for line in calls(tmp_path) if suspicious(line)] == []
 

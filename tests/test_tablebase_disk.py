@@ -1,6 +1,7 @@
 """Builds on disk: the same bytes, also after a kill; and the memory that a build needs at a time."""
 
 import contextlib
+import functools
 import json
 import os
 import random
@@ -260,15 +261,15 @@ def test_a_pair_goes_on_though_distances_are_asked_for_now(
         began[at.name] = solved
         return problem, solved
 
-    builder = Builder(tmp_path, 4, threads=1)
+    builder = Builder(tmp_path, 4, only=[pair], threads=1)
     builder._tables.report = kill
     with pytest.raises(KilledError):
         list(builder.run())
     builder._tables.give_up()  # type: ignore[attr-defined]
     monkeypatch.setattr(DiskTables, "_begin", note)
-    list(Builder(tmp_path, 4, distance=True, threads=1).run())
+    list(Builder(tmp_path, 4, distance=True, only=[pair], threads=1).run())
     assert (began[name] > 1) == (not pair.symmetric)
-    assert contents(tmp_path) == shipped(4, "wdl", "distance")
+    assert contents(tmp_path) == shipped(to_fill(PAIRS, [pair], ()), "wdl", "distance")
 
 
 @pytest.mark.parametrize("name", ["2101", "0022"])
@@ -278,20 +279,21 @@ def test_a_pair_that_lacks_only_its_file_is_not_solved_again(
 ) -> None:
     """Killed while a file is written (no distances if None), or between values and distances."""
     solved: list[tuple[type, str]] = []
+    pair = parse_name(name)
 
-    def kill(_: Path, pair: Material, written: str, *rest: object) -> None:
-        if (pair.name, written) == (name, kind or "wdl"):
+    def kill(_: Path, at: Material, written: str, *rest: object) -> None:
+        if (at, written) == (pair, kind or "wdl"):
             raise KilledError
-        write_slice(_, pair, written, *rest)  # type: ignore[arg-type]
+        write_slice(_, at, written, *rest)  # type: ignore[arg-type]
 
     def noted(of: type[DenseTables | DenseDistances]) -> Callable[..., object]:
         solve = of.solve
 
-        def note(self: object, pair: Material, *rest: object) -> object:
-            solved.append((of, pair.name))
-            if kind == "dating" and of == DenseDistances and solved.count((of, name)) == 1 and pair.name == name:
+        def note(self: object, at: Material, *rest: object) -> object:
+            solved.append((of, at.name))
+            if kind == "dating" and of == DenseDistances and solved.count((of, name)) == 1 and at == pair:
                 raise KilledError
-            return solve(self, pair, *rest)  # type: ignore[arg-type]
+            return solve(self, at, *rest)  # type: ignore[arg-type]
 
         return note
 
@@ -299,16 +301,17 @@ def test_a_pair_that_lacks_only_its_file_is_not_solved_again(
         monkeypatch.setattr(of, "solve", noted(of))
     with monkeypatch.context() as patch:
         patch.setattr("engine.tablebase.build.write_slice", kill)
-        builder = Builder(tmp_path, 4, distance=kind is not None, threads=1)
+        builder = Builder(tmp_path, 4, kind is not None, [pair], threads=1)
         with pytest.raises(KilledError):
             list(builder.run())
     for array in (builder._tables, builder._distances):
         if isinstance(array, OnDisk):
             array.give_up()
-    list(Builder(tmp_path, 4, distance=kind is not None, threads=1).run())
+    list(Builder(tmp_path, 4, kind is not None, [pair], threads=1).run())
     assert solved.count((DenseTables, name)) == 1
     assert solved.count((DenseDistances, name)) == {None: 0, "dating": 2}.get(kind, 1)
-    assert contents(tmp_path) == shipped(4, *(("wdl",) if kind is None else ("wdl", "distance")))
+    kinds = ("wdl",) if kind is None else ("wdl", "distance")
+    assert contents(tmp_path) == shipped(to_fill(PAIRS, [pair], ()), *kinds)
 
 
 BUILD = """
@@ -321,6 +324,11 @@ BUILD = """
 """
 
 
+@functools.cache
+def solved_in_memory() -> DenseTables:
+    return solve_tables(4, threads=1)
+
+
 @pytest.mark.parametrize("pairs", [1, 9, 14])
 def test_a_killed_build_goes_on_with_what_lies_on_disk(tmp_path: Path, little_memory: None, pairs: int) -> None:
     command = [sys.executable, "-c", textwrap.dedent(BUILD), str(tmp_path)]
@@ -329,7 +337,7 @@ def test_a_killed_build_goes_on_with_what_lies_on_disk(tmp_path: Path, little_me
         names = [process.stdout.readline().strip() for _ in range(pairs)]
         process.send_signal(getattr(signal, "SIGKILL", signal.SIGTERM))
     assert names == [pair.name for pair in PAIRS[:pairs]]
-    tables, expected = DiskTables(4, tmp_path), solve_tables(4, threads=1)
+    tables, expected = DiskTables(4, tmp_path), solved_in_memory()
     assert tables.filled()
     for material in tables.filled():
         assert np.array_equal(tables.slice_rows(material), expected.slice_rows(material)), material.name

@@ -1,5 +1,6 @@
 """Builds of distances that do not fit into memory: the same bytes, also after a kill."""
 
+import functools
 import signal
 import subprocess
 import sys
@@ -37,10 +38,11 @@ def memory_for(monkeypatch: pytest.MonkeyPatch) -> Callable[[Room], None]:
     return leave
 
 
-def solve_distances(pieces: int) -> DenseDistances:
-    tables, distances = DenseTables(pieces), DenseDistances(pieces)
+@functools.cache
+def solved_in_memory() -> DenseDistances:
+    tables, distances = DenseTables(4), DenseDistances(4)
     with Workers(1) as workers:
-        for pair in pairs_up_to(pieces):
+        for pair in PAIRS:
             distances.solve(pair, tables, tables.solve(pair, workers), workers)
     return distances
 
@@ -96,7 +98,7 @@ def test_a_killed_build_goes_on_with_what_lies_on_disk(
         names = [process.stdout.readline().strip() for _ in range(pairs)]
         process.send_signal(getattr(signal, "SIGKILL", signal.SIGTERM))
     assert names == [pair.name for pair in PAIRS[:pairs]]
-    left, expected = DiskDistances(4, tmp_path), solve_distances(4)
+    left, expected = DiskDistances(4, tmp_path), solved_in_memory()
     there = left.filled()
     for material in there:
         assert np.array_equal(left.slice_rows(material), expected.slice_rows(material)), material.name

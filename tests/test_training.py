@@ -275,7 +275,7 @@ def pairs_of(network: Network, other: Network) -> Iterator[tuple[Tensor, Tensor]
 
 
 def test_a_deterministic_run_is_the_same_again(tmp_path: Path) -> None:
-    options = ["--preset", "smoke", "--set", "loop.deterministic=true", "--set", "network=wide32"]
+    options = ["--preset", "smoke", "--set", "loop.deterministic=true", "--set", "network=wide32", *FAST]
     options += ["--set", "selfplay.positions_per_shard=100"]
     runs = [tmp_path / name for name in ("once", "again", "other")]
     crownhead("train", "--run", runs[0], *options, "--set", "seed=1")

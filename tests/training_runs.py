@@ -10,6 +10,7 @@ from programs import ROOT, crownhead_here, crownhead_program
 STEPS_PER_ITERATION = 10
 FAST = ["--set", "loop.anchor_games=0", "--set", "gate.max_games=2"]
 FAST += ["--set", f"loop.steps_per_iteration={STEPS_PER_ITERATION}"]
+SHORT = [*FAST, "--set", "loop.max_iterations=1"]
 
 
 class TrainedRun(NamedTuple):
