@@ -130,8 +130,10 @@ class PdnGame:
 
     def board(self) -> Board:
         """The board after the last move of the main line."""
-        *_, last = self.boards()
-        return last
+        board = Board(self.start_fen)
+        for node in self.moves:
+            board.push(node.move)
+        return board
 
     def boards(self) -> Iterator[Board]:
         """The start position, then the board after every move of the main line; each may be kept and changed."""

@@ -157,6 +157,7 @@ class FileAnalysis:
             FileInUseError: another process judges games for the same copy.
         """
         with claimed(self.out):
+            self._check_place()  # another process may have written the copy since
             with self._opened() as journal:
                 done = {number for (number,) in journal.execute("SELECT number FROM games")}
                 for number in range(1, len(self._games.titles) + 1):

@@ -164,7 +164,7 @@ def make_writable_folder(folder: Path) -> None:
     probe = folder / ".probe"
     try:
         atomic_write(probe, b"")
-        probe.unlink()
+        probe.unlink(missing_ok=True)  # another process may have tried at the same time
     except OSError as error:
         raise StorageError(error.errno, f"cannot write into {folder}: {os.strerror(error.errno or 0)}") from error
 

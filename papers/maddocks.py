@@ -1,24 +1,23 @@
 """``crownhead reproduce maddocks``: an agent trained by self-play plays against UCT with random roll-outs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from engine.claims import claimed
+from engine.console import progress_console
 from engine.players.simple import make_simple_player
-from engine.players.spec import RolloutSpec
-from learner.checkpoint import load_checkpoint
-from learner.inference import make_evaluator
+from engine.players.spec import NetworkSpec, RolloutSpec
 from learner.report import Figure, make_writable_folder
 from selfplay.config import RunConfig, config_from
 from selfplay.elo import Tally, fit_elo
 from selfplay.figures import ratings_image
-from selfplay.match import play_match
-from selfplay.match_record import MatchGame
+from selfplay.ladder import LadderPlayer, LadderResults
+from selfplay.ladder_commands import play_missing
+from selfplay.match_commands import open_pool, settings_of
+from selfplay.match_tasks import Pairing
 from selfplay.openings import make_openings
-from selfplay.players import evaluator_player
-from selfplay.progress import MatchProgress
-from selfplay.threads import choose_device
 
 from .command_line import MaddocksRequest
 from .experiment import (
@@ -70,50 +69,57 @@ def _config(request: MaddocksRequest, settings: Sequence[str]) -> RunConfig:
 
 
 class _MatchStudy:
-    """The agent and its games against roll-out MCTS; ``tallies``: version → its results so far."""
+    """The agent and its games against roll-out MCTS."""
 
     def __init__(self, config: RunConfig, out: Path, games: int) -> None:
         self.config, self.run, self.games = config, out / "run", games
+        self._results_path = out / "games.json"
         self._rollout = RolloutSpec(config.search.num_simulations)
         self.opponent = self._rollout.text
-        self.tallies: dict[str, Tally] = {}
         make_simple_player(self._rollout)  # raises before the training if it cannot be made
+
+    def _results(self) -> LadderResults:
+        settings = {"simulations": self.config.match_search.num_simulations, "openings": "ballots"}
+        return LadderResults(self._results_path, {**settings, "seed": self.config.seed})
+
+    def _tallies(self, versions: Sequence[Version]) -> dict[str, Tally]:
+        """Version → its results so far; without those that have not played."""
+        results = self._results()
+        tallies = {version.name: results.tally(version.name, self.opponent, self.games) for version in versions}
+        return {name: tally for name, tally in tallies.items() if tally.games}
 
     def versions(self) -> list[Version]:
         """The first and the last version; one if they are the same, none before the run has begun."""
         _, versions = read_run(self.run)
         return list(dict.fromkeys([*versions[:1], *versions[-1:]]))
 
-    def play(self, quiet: bool) -> None:
-        """Plays all games of the first version (random weights) and of the last one."""
-        versions = self.versions()
-        with MatchProgress(self.games * len(versions), quiet) as progress:
-            for version in versions:
-                tally = self.tallies[version.name] = Tally()
-                self._play(version, tally, progress)
+    def play(self, quiet: bool) -> list[str]:
+        """Plays the missing games of the first version (random weights) and of the last one.
 
-    def _play(self, version: Version, tally: Tally, progress: MatchProgress) -> None:
-        config, pair = self.config, []
-        network, device = load_checkpoint(version.checkpoint).network, choose_device(config.device)
-        evaluator = make_evaluator(network, config.selfplay.backend, device)
-        agent = evaluator_player(version.name, evaluator, config.match_search)
-        rollout = make_simple_player(self._rollout)
+        Returns error messages of games that were forfeited.
+        """
+        search, seed = self.config.match_search, self.config.seed
 
-        def on_game(game: MatchGame) -> None:
-            progress.game(game)
-            pair.append(game.score)
-            if len(pair) == 2 or game.index == self.games - 1:
-                tally.add(pair)
-                pair.clear()
+        def player(name: str, spec: NetworkSpec | RolloutSpec) -> LadderPlayer:
+            conditions = Pairing(spec, self._rollout, seed=seed, plain=True).conditions
+            return LadderPlayer(name, spec, settings_of(spec, conditions), isinstance(spec, NetworkSpec))
 
-        openings = make_openings("ballots", (self.games + 1) // 2, config.seed)
-        play_match(agent, rollout, openings, self.games, seed=config.seed, on_game=on_game)
+        opponent, pairings = player(self.opponent, self._rollout), {}
+        for version in self.versions():
+            settings = (("c_puct", str(search.c_puct)),)
+            spec = NetworkSpec(str(version.checkpoint), "off", search.num_simulations, settings=settings)
+            pairings[player(version.name, spec), opponent] = Pairing(spec, self._rollout, seed=seed, plain=True)
+        openings = make_openings("ballots", (self.games + 1) // 2, seed)
+        pool = open_pool(None, None, None, self.games * len(pairings))
+        with claimed(self._results_path):
+            return play_missing(pairings, openings, self.games, pool, self._results(), quiet)
 
     def experiment(self) -> Experiment:
         versions, rows = self.versions(), []
+        tallies = self._tallies(versions)
         for version in versions:
             name = "random weights (v0)" if version.name == "v0" else f"agent ({version.name})"
-            figures = {"minutes": version.minutes, **tally_figures(self.tallies.get(version.name))}
+            figures = {"minutes": version.minutes, **tally_figures(tallies.get(version.name))}
             rows.append(Row(f"{name} v {self.opponent}", measured=figures))
         return Experiment(
             "match",
@@ -121,20 +127,19 @@ class _MatchStudy:
             "Is the trained agent stronger than roll-out MCTS with as many searches per move?",
             (*RESULTS, Measure("minutes", "minutes of training", "number")),
             rows,
-            self._drawn(versions),
-            [*self._notes(self.games * len(versions)), *_MATCH_NOTES],
+            self._drawn(versions, tallies),
+            [*self._notes(tallies, self.games * len(versions)), *_MATCH_NOTES],
         )
 
-    def _notes(self, wanted: int) -> list[str]:
+    def _notes(self, tallies: Mapping[str, Tally], wanted: int) -> list[str]:
         """Notes on what is missing and on the results; ``wanted`` is the number of all games."""
         state, versions = read_run(self.run)
         none = "No network has passed the comparison yet: the agent plays with its random weights."
-        played = sum(tally.games for tally in self.tallies.values())
+        played = sum(tally.games for tally in tallies.values())
         notes = unfinished(state, len(versions), self.config, none, played, wanted)
-        for name, tally in self.tallies.items():
-            if tally.games:
-                elo = tally.elo_diff()
-                notes.append(f"{name} is {elo.elo:+.0f} ± {elo.elo_error:.0f} Elo against {self.opponent}.")
+        for name, tally in tallies.items():
+            elo = tally.elo_diff()
+            notes.append(f"{name} is {elo.elo:+.0f} ± {elo.elo_error:.0f} Elo against {self.opponent}.")
         if versions:
             notes.append(
                 f"The run: {state.iteration} iterations, {played_games(self.run)} games of self-play, "
@@ -142,9 +147,9 @@ class _MatchStudy:
             )
         return notes
 
-    def _drawn(self, versions: Sequence[Version]) -> list[Figure]:
+    def _drawn(self, versions: Sequence[Version], tallies: Mapping[str, Tally]) -> list[Figure]:
         minutes = {version.name: version.minutes for version in versions}
-        results = [(name, self.opponent, tally) for name, tally in self.tallies.items() if tally.games]
+        results = [(name, self.opponent, tally) for name, tally in tallies.items()]
         if not results:
             return []
         table = fit_elo(results, {self.opponent: 0.0}).table
@@ -184,9 +189,11 @@ def maddocks_command(request: MaddocksRequest, quiet: bool, settings: Sequence[s
     try:
         train_run(study.run, study.config, quiet)
         write()  # so that a kill during the games leaves a report
-        study.play(quiet)
+        errors = study.play(quiet)
     except KeyboardInterrupt as error:
         page, _ = write()
-        text = f"the run is saved in {study.run}, and {page} shows what there is; the same command goes on"
+        text = f"run and games are saved in {out}, and {page} shows them; the same command goes on"
         raise KeyboardInterrupt(text) from error
+    for line in errors:
+        progress_console(quiet).print(line, soft_wrap=True)
     return print_experiments(*write(), quiet)

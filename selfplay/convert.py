@@ -18,8 +18,9 @@ from learner.endgame.data import EndgameSampler
 
 from .match import play_games
 from .match_commands import open_pool, settings_of
+from .match_record import FORFEIT
 from .match_tasks import Pairing, make_tasks
-from .openings import Opening
+from .openings import MatchError, Opening
 from .progress import MatchProgress
 from .requests import ConvertRequest
 
@@ -113,6 +114,8 @@ def convert_command(request: ConvertRequest, quiet: bool) -> ConvertFigures:
     with MatchProgress(len(starts), quiet) as progress, pool:
         for _, game in pool.play(make_tasks(pairing, starts, pool.jobs)):
             board, won = boards[game.index // 2], game.score == 1.0
+            if won and game.termination == FORFEIT:  # such a game says nothing about the player
+                raise MatchError(f"the defence has failed: {game.error}")
             ended: NotWon = {
                 "fen": board.fen(),
                 "pieces": len(board.piece_map()),

@@ -141,7 +141,8 @@ class LadderResults:
 
     def scores(self, player_a: str, player_b: str) -> Mapping[int, float]:
         """Index of each game played → score of the first player."""
-        return self._scores.get((player_a, player_b), {})
+        turned = self._scores.get((player_b, player_a), {})  # if the two were named in the other order
+        return {index ^ 1: 1.0 - score for index, score in turned.items()} | self._scores.get((player_a, player_b), {})
 
     def add(self, player_a: str, player_b: str, index: int, score: float) -> None:
         """Adds a game; the file is written soon after. Raises ``StorageError``."""

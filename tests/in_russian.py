@@ -25,7 +25,7 @@ from engine.encoding import NUM_POLICY, encode_planes, hop_table
 from engine.errors import FenError, IllegalMoveError, PdnError
 from engine.fen import START_FEN, Color
 from engine.game import GAME, GAME_VARIABLE, OtherGameError
-from engine.outcomes import WIN
+from engine.outcomes import LOSS, WIN
 from engine.pdn import PdnGame, format_game, read_games
 from engine.players import make_simple_player
 from engine.players.spec import parse_player
@@ -33,6 +33,7 @@ from engine.position_keys import key_of, keys_of_game
 from engine.rules.russian import square_name
 from engine.search import Ending, LockstepSearch, SearchConfig, UniformEvaluator
 from engine.tablebase import open_tablebase
+from learner.expert.games import read_expert_games
 from learner.inference import BackendError
 from learner.inference.export import export_onnx
 from learner.network import NETWORKS, make_network
@@ -264,6 +265,11 @@ def test_messages_name_squares_by_letters() -> None:
             Board(fen)
     assert numbered(Board()).splitlines()[0] == "    bb8     bd8     bf8     bh8"
     assert "c3-d4" in HELP
+
+
+def test_white_who_moves_first_wins_by_1_0(tmp_path: Path) -> None:
+    (tmp_path / "games.pdn").write_text("1. c3-d4 b6-a5 1-0\n")
+    assert read_expert_games(tmp_path / "games.pdn").samples.results.tolist() == [WIN, LOSS]
 
 
 def test_each_game_has_its_own_default_folder() -> None:

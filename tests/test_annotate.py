@@ -124,6 +124,15 @@ def test_only_one_process_judges_games_for_a_copy(games: Path) -> None:
     assert analysis.run(AlphaBetaPlayer(2), unknown)
 
 
+def test_a_copy_that_another_process_has_made_meanwhile_is_seen_before_the_work(games: Path) -> None:
+    first, second = analysis_of(games), analysis_of(games)
+    assert first.run(AlphaBetaPlayer(1), unknown)
+    with pytest.raises(StorageError, match="is there already"):
+        second.run(AlphaBetaPlayer(1), unknown)
+    assert second.progress.moves == 0
+    assert {path.suffix for path in games.parent.iterdir()} <= {".pdn", ".lock"}
+
+
 def test_a_copy_in_a_folder_that_is_not_there_is_named(games: Path) -> None:
     with pytest.raises(StorageError, match=re.escape(f"cannot write {games.with_name('nowhere') / 'out.pdn'}: ")):
         FileAnalysis(games, games.with_name("nowhere") / "out.pdn", "judge", 0.05)

@@ -156,6 +156,10 @@ def test_a_misprinted_move_costs_one_game(games: Path, capsys: pytest.CaptureFix
 def test_what_cannot_be_counted_is_said(tmp_path: Path) -> None:
     with pytest.raises(RequestError, match="name a PLAYER, or recorded games"):
         count()
+    with pytest.raises(RequestError, match="nobody is asked for a move: leave --simulations and --seconds out"):
+        BlundersRequest(None, games=tmp_path / "games.pdn", seconds=5)
+    with pytest.raises(RequestError, match="--strict is for recorded games"):
+        BlundersRequest("random", strict=True)
     with pytest.raises(RequestError, match="up to 6 pieces"):
         count("random", pieces=7)
     with pytest.raises(MissingTableError, match="tablebase build --pieces 6"):

@@ -17,7 +17,7 @@ from learner.network import NETWORKS, make_network
 from selfplay.convert import convert_command, winnable, won_positions
 from selfplay.match import play_games
 from selfplay.match_record import MatchGame
-from selfplay.openings import Opening
+from selfplay.openings import MatchError, Opening
 from selfplay.requests import ConvertRequest, RequestError
 
 LONG_WIN = "B:BK1,K2:WK12"
@@ -100,6 +100,17 @@ def test_random_weights_win_with_the_tables_and_not_without(network: Path, capsy
     failed = without["not_won"][0]
     assert winnable(Board(failed["fen"]), TablebasePlayer(SHIPPED))
     assert failed["termination"] in ("REPETITION", "REVERSIBLE_PLIES", "NO_MOVES")
+
+
+def test_a_defence_that_cannot_play_wins_nothing_for_the_player(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a node of a cluster without the tables."""
+
+    def lacking(*_: object) -> None:
+        raise MissingTableError("no table of 2100")
+
+    monkeypatch.setattr(TablebasePlayer, "_score", lacking)
+    with pytest.raises(MatchError, match=r"the defence has failed: .*no table of 2100"):
+        convert("random")
 
 
 def test_what_cannot_be_done_is_said_before_the_first_game(network: Path, monkeypatch: pytest.MonkeyPatch) -> None:

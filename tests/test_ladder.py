@@ -86,6 +86,16 @@ def test_results_are_kept(tmp_path: Path) -> None:
         results(tmp_path, seed=2)
 
 
+def test_results_count_whichever_player_is_named_first(tmp_path: Path) -> None:
+    """The game of the other colours takes the other number of the pair."""
+    table = results(tmp_path)
+    for index, score in ((0, 1.0), (1, 0.5), (3, 0.0)):
+        table.add("a", "b", index, score)
+    assert table.scores("b", "a") == {1: 0.0, 0: 0.5, 2: 1.0}
+    turned, tally = table.tally("b", "a", 4), table.tally("a", "b", 4)
+    assert (turned.wins, turned.draws, turned.losses) == (tally.losses, tally.draws, tally.wins) == (1, 1, 1)
+
+
 def test_a_file_from_before_openings_had_digests_goes_on(tmp_path: Path) -> None:
     results(tmp_path).save()
     results(tmp_path, openings_digest="a").save()

@@ -239,6 +239,14 @@ def test_set_up_positions() -> None:
     assert read_game('[FEN ""]\n1. 9-14').start_fen == START_FEN
 
 
+def test_the_last_board_is_made_without_copies_of_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy has all moves before it: one for each ply takes quadratic time in long games."""
+    game = read_game("1. 11-15 22-18 15x22 *")
+    *_, last = game.boards()
+    monkeypatch.delattr(Board, "copy")
+    assert game.board() == last
+
+
 @pytest.mark.parametrize("game_type", ["21", "21,B,8,8,N1,0", " 21 , B", ""])
 def test_accepted_game_types(game_type: str) -> None:
     assert moves(read_game(f'[GameType "{game_type}"] 1. 9-14')) == ["9-14"]

@@ -210,6 +210,15 @@ def test_a_folder_is_tried_before_there_is_a_report(tmp_path: Path) -> None:
         make_writable_folder(tmp_path / "file")
 
 
+def test_a_folder_may_be_tried_by_two_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def write_and_lose(path: Path, data: bytes) -> None:
+        path.write_bytes(data)
+        path.unlink()  # as another process does
+
+    monkeypatch.setattr("learner.report.atomic_write", write_and_lose)
+    make_writable_folder(tmp_path)
+
+
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(path: Path, data: bytes) -> None:
         raise StorageError(errno.EROFS, f"cannot write {path}: Read-only file system")

@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,8 @@ from papers.settings import POPIC
 from selfplay.config import config_from
 from selfplay.elo import Tally
 from selfplay.match_pool import MatchPool
+from selfplay.match_record import MatchGame
+from selfplay.match_tasks import Task
 from selfplay.run_folder import RunError, RunFolder, RunState
 
 TINY = (
@@ -57,7 +59,8 @@ BY_HAND = {
 def _one_process() -> Iterator[None]:
     """Plays the games for tables in this process: starting others would take longer than the games."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(popic, "open_pool", lambda *_: MatchPool(1))
+        for paper in (maddocks, popic):
+            patched.setattr(paper, "open_pool", lambda *_: MatchPool(1))
         yield
 
 
@@ -272,15 +275,27 @@ def test_an_agent_against_roll_outs(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_match_leaves_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
+    """The same command goes on with the games that are missing, also with more of them."""
+    played, play = [], MatchPool.play
 
-    monkeypatch.setattr(maddocks, "play_match", interrupted)
-    with pytest.raises(KeyboardInterrupt, match="the run is saved"):
+    def interrupted(pool: MatchPool, tasks: Sequence[Task]) -> Iterator[tuple[Task, MatchGame]]:
+        for task, game in play(pool, tasks):
+            played.append((task.pairing.player_a, game.index))
+            yield task, game
+            if len(played) == 1:
+                raise KeyboardInterrupt
+
+    def notes() -> list[str]:
+        return json.loads((tmp_path / "report.json").read_text())["experiments"]["match"]["notes"]
+
+    monkeypatch.setattr(MatchPool, "play", interrupted)
+    with pytest.raises(KeyboardInterrupt, match="run and games are saved"):
         maddocks_command(replace(AGENT, games=2, out=tmp_path), quiet=True, settings=TINY)
-    found = json.loads((tmp_path / "report.json").read_text())["experiments"]["match"]
     wanted = 2 * min(2, 1 + len(read_promotions(tmp_path / "run")))
-    assert f"Not finished: 0 of {wanted} games are played; the same command goes on." in found["notes"]
+    assert f"Not finished: 1 of {wanted} games are played; the same command goes on." in notes()
+    maddocks_command(replace(AGENT, games=2, out=tmp_path), quiet=True, settings=TINY)
+    assert not any("Not finished" in note for note in notes())
+    assert len(played) == len(set(played)) == wanted
 
 
 @pytest.mark.parametrize(

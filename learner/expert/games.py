@@ -1,8 +1,10 @@
 """Positions and moves of recorded games, and their split by game."""
 
 import hashlib
+from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,14 +13,15 @@ import numpy as np
 from engine.board import Board
 from engine.fen import Color
 from engine.files import StorageError, bounded_lines
-from engine.outcomes import DRAW, LOSS, UNKNOWN, WIN
+from engine.outcomes import DRAW, LOSS, RESULTS, UNKNOWN, WIN
 from engine.pdn import PdnGame, read_games
 from engine.pdn_tokens import MAX_LINE
+from engine.rules import played
 
 from ..endgame.data import TEST, TRAIN, VALIDATION, held_out
 
 _SPLIT_ENDS = (80, 90)  # per cent: games below the first number are for training
-_BLACK_WON, _WHITE_WON, _DRAWN = "1-0", "0-1", "1/2-1/2"  # results with Black, who moves first, first
+_WINNERS = {result: winner for winner, result in RESULTS.items()}  # None: a draw
 _REPORT_GAMES = 100
 
 
@@ -89,7 +92,7 @@ def read_expert_games(path: Path, report: Callable[[int, float], None] = lambda 
     ``report`` is told now and then the number of games read, and about what share of the file that is. Raises
     ``ExpertGamesError`` if no game has a move, ``StorageError`` if the file cannot be read.
     """
-    rows, keys, unread, unfinished, letters = list[tuple[int, ...]](), Counter[bytes](), list[str](), 0, 0
+    rows, keys, unread, unfinished, letters = array("q"), Counter[bytes](), list[str](), 0, 0
 
     def counted(lines: Iterable[str]) -> Iterator[str]:
         nonlocal letters
@@ -110,8 +113,8 @@ def read_expert_games(path: Path, report: Callable[[int, float], None] = lambda 
                 key = _key(game)
                 keys[key] += 1
                 if keys[key] == 1:
-                    unfinished += game.result not in (_BLACK_WON, _WHITE_WON, _DRAWN)
-                    rows += _rows_of(game, len(keys) - 1)
+                    unfinished += game.result not in _WINNERS
+                    rows.extend(chain.from_iterable(_rows_of(game, len(keys) - 1)))
     except OSError as error:
         raise StorageError(error.errno, f"{path}: cannot be read: {error.strerror or error}") from error
     if not keys:
@@ -130,8 +133,8 @@ def _rows_of(game: PdnGame, number: int) -> Iterator[tuple[int, ...]]:
         board.push(node.move)
 
 
-def _samples_of(rows: Sequence[tuple[int, ...]]) -> ExpertSamples:
-    table = np.array(rows, np.int64).reshape(-1, 8)
+def _samples_of(rows: "array[int]") -> ExpertSamples:
+    table = np.frombuffer(rows, np.int64).reshape(-1, 8)
     moves, choices, results, games = table[:, 4:].T
     return ExpertSamples(
         table[:, :4].astype(np.uint32),
@@ -149,7 +152,8 @@ def split_by_game(games: ExpertGames, seed: int) -> Split:
     """
     parts = np.array([_part(key, seed) for key in games.keys], np.int8)[games.samples.games]
     train, validation, test = (games.samples.take(parts == part) for part in (TRAIN, VALIDATION, TEST))
-    train = train.take(~held_out(train.positions))
+    if played.HAS_TABLES:
+        train = train.take(~held_out(train.positions))
     known = _position_keys(games.samples.take(parts != TEST))
     seen = np.isin(_position_keys(test), known)
     split = Split(train, validation, test.take(~seen), test.take(seen))
@@ -160,11 +164,10 @@ def split_by_game(games: ExpertGames, seed: int) -> Split:
 
 
 def _result(game: PdnGame, turn: Color) -> int:
-    if game.result == _DRAWN:
-        return DRAW
-    if game.result not in (_BLACK_WON, _WHITE_WON):
+    if game.result not in _WINNERS:
         return UNKNOWN
-    return WIN if (game.result == _BLACK_WON) == (turn is Color.BLACK) else LOSS
+    winner = _WINNERS[game.result]
+    return DRAW if winner is None else WIN if winner is turn else LOSS
 
 
 def _key(game: PdnGame) -> bytes:

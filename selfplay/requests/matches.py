@@ -209,6 +209,10 @@ class BlundersRequest(Limited):
         super().__post_init__()
         if self.player is None and self.games is None:
             raise RequestError("name a PLAYER, or recorded games by --games FILE, or both")
+        if self.player is None and (self.simulations, self.seconds) != (None, None):
+            raise RequestError("without a PLAYER nobody is asked for a move: leave --simulations and --seconds out")
+        if self.games is None and self.strict:
+            raise RequestError("--strict is for recorded games: name them by --games, or leave it out")
         if self.games is None and self.pieces > MOST_DRAWN:
             raise RequestError(
                 f"--pieces {self.pieces}: random positions have up to {MOST_DRAWN} pieces; more only with --games"
