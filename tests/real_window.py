@@ -170,14 +170,14 @@ class RealWindow:
 
     def still_picture(self, keep: Path | None = None, seconds: float = 1.0) -> np.ndarray:
         """The picture once it has not changed for some time."""
-        before, since, deadline = self.picture(keep), time.monotonic(), time.monotonic() + PATIENCE
+        before, since, deadline = self.picture(), time.monotonic(), time.monotonic() + PATIENCE
         while time.monotonic() - since < seconds:
             assert time.monotonic() < deadline, "the window never comes to rest"
             time.sleep(0.1)
-            now = self.picture(keep)
+            now = self.picture()
             if not np.array_equal(now, before):
                 before, since = now, time.monotonic()
-        return before
+        return self.picture(keep) if keep else before
 
     def close(self) -> float:
         """Closes the window by its key; returns the seconds this took."""
