@@ -24,8 +24,10 @@ OWN_MODULES = "learner/own_modules.py"  # imports what the user names on the com
 PICKLERS = {"pickle", "_pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
 PICKLING_CALLS = {"torch.load", "torch.save"}
 
+Files = dict[str, ast.Module]
 
-def sources(root: Path) -> dict[str, ast.Module]:
+
+def sources(root: Path) -> Files:
     """Path below ``root`` → syntax tree of every file of the project but the tests."""
     files = [file for room in ROOMS for file in (root / room).rglob("*.py")] + list(root.glob("*.py"))
     return {file.relative_to(root).as_posix(): ast.parse(file.read_text(), str(file)) for file in sorted(files)}
@@ -47,7 +49,7 @@ def imported(path: str, tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, name.value if isinstance(name, ast.Constant) else "?"
 
 
-def violations(files: dict[str, ast.Module]) -> list[str]:
+def violations(files: Files) -> list[str]:
     """Every import that breaks a rule, as ``file:line: module``."""
     broken, homes_of_ray = [], set()
     for path, tree in files.items():
@@ -64,7 +66,7 @@ def violations(files: dict[str, ast.Module]) -> list[str]:
     return broken
 
 
-def pickling(files: dict[str, ast.Module]) -> list[str]:
+def pickling(files: Files) -> list[str]:
     """Calls that pickle without importing it."""
     found = []
     for path, tree in files.items():
@@ -76,7 +78,7 @@ def pickling(files: dict[str, ast.Module]) -> list[str]:
     return found
 
 
-def compiled_recursion(files: dict[str, ast.Module]) -> list[str]:
+def compiled_recursion(files: Files) -> list[str]:
     """Compiled functions that reach themselves through functions of their own file: Numba cannot cache these."""
     found = []
     for path, tree in files.items():
@@ -96,32 +98,35 @@ def compiled_recursion(files: dict[str, ast.Module]) -> list[str]:
     return found
 
 
-def test_import_directions() -> None:
-    files = sources(ROOT)
+@pytest.fixture(scope="module")
+def files() -> Files:
+    """Those of the project, read once."""
+    return sources(ROOT)
+
+
+def test_import_directions(files: Files) -> None:
     assert {path.split("/")[0] for path in files} >= {"engine", "learner", "selfplay"}
     assert violations(files) == []
 
 
-def test_nothing_is_pickled() -> None:
-    assert pickling(sources(ROOT)) == []
+def test_nothing_is_pickled(files: Files) -> None:
+    assert pickling(files) == []
 
 
-def test_no_compiled_function_calls_itself() -> None:
-    assert compiled_recursion(sources(ROOT)) == []
+def test_no_compiled_function_calls_itself(files: Files) -> None:
+    assert compiled_recursion(files) == []
 
 
-def test_importing_a_room_loads_no_barred_module() -> None:
+def test_importing_a_room_loads_no_barred_module(files: Files) -> None:
     """What a dependency pulls in counts too: the rules must be usable where torch, Ray and pygame are absent."""
-    modules = [
-        path[:-3].replace("/", ".").removesuffix(".__init__") for path in sources(ROOT) if path.startswith("engine/")
-    ]
+    modules = [path[:-3].replace("/", ".").removesuffix(".__init__") for path in files if path.startswith("engine/")]
     code = f"import sys, importlib\nfor m in {modules}: importlib.import_module(m)\nprint(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert "engine.search.lockstep" in loaded.split()
     assert not {name.split(".")[0] for name in loaded.split()} & BARRED["engine"]
 
 
-def private_names(files: dict[str, ast.Module]) -> list[str]:
+def private_names(files: Files) -> list[str]:
     """Private names of other packages that ``papers`` imports; it must use only public names."""
     return [
         f"{path}:{line}: {module}"
@@ -132,9 +137,9 @@ def private_names(files: dict[str, ast.Module]) -> list[str]:
     ]
 
 
-def test_the_core_knows_no_paper() -> None:
+def test_the_core_knows_no_paper(files: Files) -> None:
     """Papers use public names only; the rooms under them work where ``papers`` is absent, and have no preset of it."""
-    assert private_names(sources(ROOT)) == []
+    assert private_names(files) == []
     assert private_names({"papers/x.py": ast.parse("from learner.trainer import _step")})
     code = "import sys; sys.modules['papers'] = None\nfrom selfplay import commands, config; print(*config.PRESETS)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
