@@ -9,10 +9,9 @@ from engine.fen import Color
 
 from ..exercise import MOST_HINTS, Exercise, numbered_line
 from ..help import DIRECTIONS, Action
-from .board_scene import Passage
+from .board_scene import BoardScene, Passage
 from .board_view import Arrow, BoardPicture
 from .entry_scene import EntryScene
-from .game_facts import entry_picture
 from .widgets import Button
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ _REPLY_S = 0.35  # seconds between the solver's move and the opponent's
 _HINTS = {0: "Hint: piece", 1: "Hint: target", 2: "Show the line"}
 
 
-class ExerciseScene(EntryScene):
+class ExerciseScene(EntryScene, BoardScene):
     """Lets the user solve an ``Exercise``. Subclasses provide the tasks and the texts.
 
     Attributes:
@@ -75,14 +74,13 @@ class ExerciseScene(EntryScene):
 
     def _open_board(self) -> None:
         """Sets the moves that can be entered in the current position."""
-        exercise, preferences = self.exercise, self.app.preferences
-        self.entry.one_click, self.entry.auto_complete = preferences.one_click, preferences.auto_complete
+        exercise = self.exercise
         if exercise is None:
-            self.entry.set_board(Board(), ())
+            self.open_board(Board(), ())
         else:
             asked = exercise.status == "asked"
             closed = "" if asked else "it is not asked any more: take back, or go on"
-            self.entry.set_board(exercise.board, (exercise.color,) if asked else (), closed)
+            self.open_board(exercise.board, (exercise.color,) if asked else (), closed)
 
     def make(self, move: Move, dropped: bool = False) -> None:
         """Makes the solver's move."""
@@ -129,7 +127,6 @@ class ExerciseScene(EntryScene):
                     self._report()
             if exercise.status == "judging":
                 self._judge(exercise)
-        self.entry.flipped = self.flipped
         self.passage.state = self._passage()
         self._buttons()
 
@@ -200,11 +197,9 @@ class ExerciseScene(EntryScene):
         )
 
     def picture(self) -> BoardPicture:
-        exercise, plain = self.exercise, self.motion.animation is not None
-        board = exercise.board if exercise is not None else Board()
-        self.motion.dragged = self.entry.selected if self.entry.dragging else None
-        picture = entry_picture(self.entry, board, self.app.preferences, self.flipped, plain)
-        if exercise is None or plain or not exercise.hinted:
+        exercise = self.exercise
+        picture = self.entry_picture(exercise.board if exercise is not None else Board())
+        if exercise is None or self.motion.animation is not None or not exercise.hinted:
             return picture
         marked = frozenset(exercise.hinted)
         arrows = (Arrow(exercise.expected.path, 0.8, hint=True),) if exercise.status == "told" else ()
@@ -244,9 +239,7 @@ class ExerciseScene(EntryScene):
         elif action is Action.MENU and self.entry.cancel():
             self.entry.cursor = None
         elif action is Action.ENTER and typed:
-            move = self.entry.enter()
-            if move is not None:
-                self.make(move)
+            self.enter()
         else:
             return super().act(action, event)
         return True

@@ -8,11 +8,9 @@ from engine.pdn import PdnNode
 
 from ..controller import GameController
 from ..help import Action, keys_of
-from ..move_input import MoveInput
-from ..preferences import Preferences
 from ..session import GLYPHS
 from ..snapshot import MoveRow, Snapshot, of_color
-from .board_view import Arrow, BoardPicture, sorted_pieces
+from .board_view import Arrow
 from .move_panels import LineState, MoveListState, TableRow, TableState
 from .panels import GraphState, PlayerState, ThoughtHead
 
@@ -145,35 +143,3 @@ def arrows(controller: GameController, row: int | None) -> tuple[Arrow, ...]:
     heavy = [move for move in moves[:_ARROWS] if move.share >= _LEAST_SHARE]
     shown = [Arrow(move.move.path, round(move.share / top, 1)) for move in heavy]
     return tuple(shown or [Arrow(move.move.path, 1.0) for move in moves[:1]])  # or the only move known
-
-
-def board_picture(
-    controller: GameController, preferences: Preferences, flipped: bool, row: int | None, plain: bool
-) -> BoardPicture:
-    """The board's picture in play; ``plain``: without marks of a move being entered, as during an animation."""
-    shown = arrows(controller, row) if not plain and (preferences.show_arrows or controller.hint) else ()
-    picture = entry_picture(controller.input, controller.session.board, preferences, flipped, plain)
-    return picture._replace(arrows=shown)
-
-
-def entry_picture(entry: MoveInput, board: Board, preferences: Preferences, flipped: bool, plain: bool) -> BoardPicture:
-    """The picture of a board on which a move is entered; ``plain``: without marks of the move."""
-    path = entry.path if len(entry.path) > 1 else ()
-    pieces = board.piece_map()
-    if path and entry.selected in pieces:
-        pieces[path[-1]] = pieces.pop(path[0])
-    active, targets = not plain, entry.hover_targets if entry.selected is None else entry.targets
-    may = preferences.show_movable or entry.must_capture
-    return BoardPicture(
-        pieces=sorted_pieces(pieces),
-        flipped=flipped,
-        numbers=preferences.show_numbers,
-        last=board.move_stack[-1].path if board.move_stack and preferences.show_last_move else (),
-        selected=entry.path[-1] if active and entry.path else None,
-        cursor=entry.cursor if active else None,
-        targets=targets if active and preferences.show_targets else frozenset(),
-        movable=entry.movable if active and may and entry.selected is None else frozenset(),
-        must=entry.must_capture,
-        path=path if active else (),
-        taken=frozenset(entry.jumped) if active else frozenset(),
-    )

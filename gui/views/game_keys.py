@@ -94,9 +94,7 @@ class GameKeys:
     def _enter(self) -> None:
         self.scene.motion.animation = None
         self.scene.controller.say("")
-        move = self.scene.controller.input.enter()
-        if move is not None:
-            self.scene.controller.make(move)
+        self.scene.enter()
 
     def _cancel(self) -> None:
         if not self.scene.controller.input.cancel() and not self.scene.controller.notice:

@@ -10,11 +10,10 @@ from engine.fen import Color
 from ..help import Action, keys_of
 from ..messages import Message
 from . import game_facts as facts
-from .animation import animate
-from .board_scene import SceneWithBoard
 from .board_view import BoardPicture, picture_of
+from .entry_scene import EntryScene
 from .game_keys import GameKeys, tools
-from .geometry import Rect, game_layout, panel_heights, square_under
+from .geometry import Rect, game_layout, panel_heights
 from .move_panels import LinePanel, MoveList, MovesTable
 from .panels import BalanceBar, GraphPanel, PlayerPanel, StatusPanel, ThoughtPanel
 from .widgets import Button, Buttons
@@ -24,14 +23,14 @@ if TYPE_CHECKING:
     from ..session import GameSession
 
 
-class GameScene(SceneWithBoard):
+class GameScene(EntryScene):
     """Play and analysis of one game."""
 
     name = "game"
 
     def __init__(self, app: "App") -> None:
         super().__init__(app)
-        self.controller = app.controller
+        self.controller, self.entry = app.controller, app.controller.input
         self._oriented: object = None
         self.status, self.bar = StatusPanel(Message("")), BalanceBar((None, self.flipped))
         self.players = tuple(PlayerPanel(facts.player_state(self.controller, color)) for color in Color)
@@ -107,13 +106,12 @@ class GameScene(SceneWithBoard):
         if self._oriented != seated:
             self._oriented = seated
             self.orient()
-        self._follow(now)
+        self._follow()
         super().update(now)
         self.controller.tick(ready=self.motion.animation is None)
-        self._follow(now)
+        self._follow()
         self._drop_question()
         controller, snapshot = self.controller, self.controller.shown_thought()
-        self.controller.input.flipped = self.flipped
         verdict = controller.verdict()
         lines = tuple(verdict.lines) if verdict is not None else ()
         if len(lines) != self._verdict_lines:
@@ -152,54 +150,36 @@ class GameScene(SceneWithBoard):
             known = controller.shares.get(ply, controller.shares.get(ply - 1))
         return None if known is None else (round(known[0], 3), round(known[1], 3), round(known[2], 3))
 
-    def _follow(self, now: float) -> None:
+    def _follow(self) -> None:
         """Starts sound and animation when a move was made."""
         session = self.controller.session
         seen = (session.game, session.ply, session.board)
         if self._seen == seen:
             return
         if self._seen is not None and session.last_move is not None and self._seen == _before(session):
-            self.sound(session.last_move, self._seen[2], session.board)
-            hop = self.app.preferences.animation_ms / 1000
-            if hop > 0 and not self._dropped:
-                before = self._seen[2].piece_map()
-                self.motion.animation = animate(session.last_move, before, session.board.piece_map(), now, hop)
+            self.show_move(session.last_move, self._seen[2], session.board, self._dropped)
         else:
             self.motion.animation = None
         self._dropped, self._scroll, self._first_row, self.pv, self.row = False, 0, 0, None, None
         self._seen = (session.game, session.ply, session.board.copy())
-
-    def sound(self, move: Move, before: Board, after: Board) -> None:
-        """Plays the sound of a move, if sounds are on."""
-        crowned = after.piece_map()[move.end][1] and not before.piece_map()[move.start][1]
-        self._play("crown" if crowned else "capture" if move.captured else "move")
 
     def sound_end(self) -> None:
         """Plays the sound of the game's end, if sounds are on: as won unless the only person has lost."""
         ending = self.controller.session.ending
         if ending is not None:
             lost = ending.winner is not None and self.controller.humans == {ending.winner.other}
-            self._play("drawn" if ending.winner is None else "lost" if lost else "won")
-
-    def _play(self, name: str) -> None:
-        had_error = self.app.sounds.error
-        self.app.sounds.play(name, self.app.preferences.sounds)
-        if self.app.sounds.error and not had_error:
-            self.controller.say(self.app.sounds.error)
-
-    @property
-    def lively(self) -> bool:
-        return super().lively or self.controller.input.dragging
+            self.sound("drawn" if ending.winner is None else "lost" if lost else "won")
 
     def picture(self) -> BoardPicture:
         snapshot = self.controller.shown_thought()
         if self.pv is not None and snapshot is not None and self.pv < len(snapshot.pv):
             board = facts.line_board(snapshot, self.pv + 1)
             return picture_of(board, self.flipped, self.app.preferences.show_numbers, ghost=True)
-        self.motion.dragged = self.controller.input.selected if self.controller.input.dragging else None
-        plain = self.motion.animation is not None
+        picture = self.entry_picture(self.controller.session.board)
+        if self.motion.animation is not None or not (self.app.preferences.show_arrows or self.controller.hint):
+            return picture
         row = None if self.row is None else self.row + self.table.state.before
-        return facts.board_picture(self.controller, self.app.preferences, self.flipped, row, plain)
+        return picture._replace(arrows=facts.arrows(self.controller, row))
 
     def plain_picture(self) -> BoardPicture:
         """The position with the last move, without other marks."""
@@ -225,33 +205,27 @@ class GameScene(SceneWithBoard):
 
     # --- the mouse
 
+    def make(self, move: Move, dropped: bool = False) -> None:
+        self._dropped = dropped
+        self.controller.make(move)
+
+    def press_board(self, square: int | None) -> None:
+        self.controller.say("")
+        super().press_board(square)
+
     def mouse(self, event: pygame.event.Event) -> None:
+        super().mouse(event)
         if event.type == pygame.MOUSEWHEEL:
             self._wheel(event.y)
         elif event.type == pygame.MOUSEMOTION:
-            self._motion(event)
-        elif event.button == 1:
-            if event.type == pygame.MOUSEBUTTONDOWN:
-                self._press(event.pos)
-            else:
-                self._release(event.pos)
-        elif event.button == 3 and event.type == pygame.MOUSEBUTTONDOWN:
-            self.controller.input.cancel()
+            self._motion(event.pos)
+        elif event.type == pygame.MOUSEBUTTONDOWN and event.button == 3:
             self.controller.say("")
-
-    def _square(self, point: tuple[int, int]) -> int | None:
-        return square_under(self.board_rect, point, self.flipped)
+        elif event.type == pygame.MOUSEBUTTONDOWN and event.button == 1 and not self.board_rect.collidepoint(event.pos):
+            self._press(event.pos)
 
     def _press(self, point: tuple[int, int]) -> None:
-        controller = self.controller
-        self.motion.pointer = point
-        if self.board_rect.collidepoint(point):
-            self.motion.animation = None  # a new move ends the animation of the last one
-            controller.say("")
-            move = controller.input.press(self._square(point))
-            if move is not None:
-                controller.make(move)
-            return
+        """Handles a press beside the board."""
         button = self.tools.at(point, self.style.unit)
         if button is not None:
             if button.enabled:
@@ -259,33 +233,19 @@ class GameScene(SceneWithBoard):
             return
         ply = self.moves.ply_at(point)
         if ply is None:
-            ply = self.graph.ply_at(point, len(controller.session.nodes) + 1)
+            ply = self.graph.ply_at(point, len(self.controller.session.nodes) + 1)
         if ply is not None:
-            controller.go_to(ply)
+            self.controller.go_to(ply)
 
-    def _release(self, point: tuple[int, int]) -> None:
-        entry = self.controller.input
-        held = entry.dragging
-        move = entry.release(self._square(point))
-        if move is not None:
-            self._dropped = held and not (move.captured and len(move.path) > 2)
-            self.controller.make(move)
-
-    def _motion(self, event: pygame.event.Event) -> None:
-        self.motion.pointer = event.pos
-        square = self._square(event.pos)
-        if event.buttons[0]:
-            self.controller.input.drag(square)
-        else:
-            self.controller.input.hover(square)
+    def _motion(self, point: tuple[int, int]) -> None:
         unit = self.style.unit
-        button = self.tools.hover(event.pos, unit)
+        button = self.tools.hover(point, unit)
         near = self.tools.place_of(button.name, unit) if button else None
         self.tip(button.tip if button else None, near, self.motion.now)
-        self.row = self.table.row_at(event.pos, unit)
-        self.pv = self.line.move_at(event.pos)
-        self._listed = self.moves.ply_at(event.pos)
-        self._ply = self.graph.ply_at(event.pos, len(self.controller.session.nodes) + 1)
+        self.row = self.table.row_at(point, unit)
+        self.pv = self.line.move_at(point)
+        self._listed = self.moves.ply_at(point)
+        self._ply = self.graph.ply_at(point, len(self.controller.session.nodes) + 1)
 
     def _wheel(self, turns: int) -> None:
         if self.moves.rect.collidepoint(self.motion.pointer):
@@ -298,9 +258,8 @@ class GameScene(SceneWithBoard):
             self.controller.go_to(max(0, min(len(self.controller.session.nodes), self.controller.session.ply - turns)))
 
     def act(self, action: Action, event: pygame.event.Event) -> bool:
-        entry = self.controller.input
         if action is Action.TYPE:
-            entry.type_text(event.unicode)
+            self.entry.type_text(event.unicode)
             return True
         return self.keys.perform(action)
 

@@ -16,11 +16,11 @@ from ..help import Action
 from ..opening_tree import OpeningTree, TreeRow, gathered
 from ..plan import BOTH
 from ..snapshot import Snapshot
-from .board_scene import STEPS, Passage, stepped
+from .board_scene import STEPS, BoardScene, Passage, stepped
 from .board_view import Arrow, BoardPicture
 from .collection_page import CollectionPage
 from .entry_scene import EntryScene
-from .game_facts import entry_picture, numbered, short_count, signed
+from .game_facts import numbered, short_count, signed
 from .move_panels import OpeningRow, OpeningTable, TableState
 from .widgets import Button
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _SHOWN_PLIES = (8, 16)  # plies of the line that are shown, in a narrow and in a wide panel
 
 
-class OpeningScene(EntryScene):
+class OpeningScene(EntryScene, BoardScene):
     """A line of play to click through, beginning at the position of the game; the game itself is not changed."""
 
     name = "openings"
@@ -76,9 +76,7 @@ class OpeningScene(EntryScene):
 
     def _moved(self) -> None:
         """Updates the state after a change of position."""
-        preferences = self.app.preferences
-        self.entry.one_click, self.entry.auto_complete = preferences.one_click, preferences.auto_complete
-        self.entry.set_board(self.tree.board, BOTH)
+        self.open_board(self.tree.board, BOTH)
         self.chosen, self._first_row = None, 0
         self.rows_known, self._looked_up = (), None  # a click in the same frame must not play an old move
         self._rest()
@@ -97,7 +95,6 @@ class OpeningScene(EntryScene):
 
     def update(self, now: float) -> None:
         super().update(now)
-        self.entry.flipped = self.flipped
         if self.analysing and self._asked is None and self.tree.board.outcome() is None:
             self._asked = self.app.thinker.request(self.tree.board, self.app.controller.adviser(), "analyse")
         snapshot = self._thought()
@@ -191,10 +188,8 @@ class OpeningScene(EntryScene):
             self.passage.rect, self.table.rect = rect.cut_top(height, self.style.gap)
 
     def picture(self) -> BoardPicture:
-        plain = self.motion.animation is not None
-        self.motion.dragged = self.entry.selected if self.entry.dragging else None
-        picture = entry_picture(self.entry, self.tree.board, self.app.preferences, self.flipped, plain)
-        if plain or self.chosen is None or self.chosen >= len(self.rows_known):
+        picture = self.entry_picture(self.tree.board)
+        if self.motion.animation is not None or self.chosen is None or self.chosen >= len(self.rows_known):
             return picture
         return picture._replace(arrows=(Arrow(self.rows_known[self.chosen].move.path, 0.8),))
 
