@@ -3,7 +3,7 @@
 import random
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Annotated, Generic, Literal, TypeVar
+from typing import Annotated, ClassVar, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -15,10 +15,6 @@ from engine.sealed import sealed, unsealed
 from .endgame_trainer import EndingClass
 from .preferences import set_aside
 
-Record = TypeVar("Record", bound=BaseModel)
-FILE_NAME = "puzzles.json"
-LESSONS_FILE_NAME = "lessons.json"
-ENDINGS_FILE_NAME = "endings.json"
 MOST_FAILED = 100  # most failed positions of a class that are kept to be repeated
 _LARGEST_FILE = 16 << 20  # bytes of the largest file that is read
 _NEAREST = 20  # number of puzzles nearest to the player's rating, from which one is drawn
@@ -56,12 +52,23 @@ def _checked_key(key: str) -> str:
     return EndingClass.of_key(key).key
 
 
-class PuzzleRecord(BaseModel):
-    """The puzzle record of one player; ``results``: FEN → whether the first answer was right, the last time."""
+class StoredRecord(BaseModel):
+    """A record of one player, stored under ``file_name`` next to the folder of games."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+    file_name: ClassVar[str]
 
     version: Literal[1] = 1
+
+
+Record = TypeVar("Record", bound=StoredRecord)
+
+
+class PuzzleRecord(StoredRecord):
+    """The puzzle record; ``results``: FEN → whether the first answer was right, the last time."""
+
+    file_name = "puzzles.json"
+
     rating: float = Field(_BEGINNING, ge=-10_000, le=10_000)
     deviation: float = Field(START_DEVIATION, gt=0, le=START_DEVIATION)
     volatility: float = Field(START_VOLATILITY, gt=0, le=1)
@@ -106,12 +113,11 @@ class PuzzleRecord(BaseModel):
         return f"You: {self.rating:.0f} ± {1.96 * self.deviation:.0f} · {streak} · {solved} of {tried} solved"
 
 
-class LessonRecord(BaseModel):
+class LessonRecord(StoredRecord):
     """Finished lessons; ``done``: title → whether it was finished without a hint or a wrong move."""
 
-    model_config = ConfigDict(extra="forbid")
+    file_name = "lessons.json"
 
-    version: Literal[1] = 1
     done: dict[str, bool] = Field({}, max_length=1000)
 
     def enter(self, title: str, flawless: bool) -> None:
@@ -160,12 +166,11 @@ class EndingResults(BaseModel):
         return " · ".join(parts)
 
 
-class EndingRecord(BaseModel):
+class EndingRecord(StoredRecord):
     """Results of the endgame trainer; ``classes``: ``EndingClass.key`` → results, the last one being trained last."""
 
-    model_config = ConfigDict(extra="forbid")
+    file_name = "endings.json"
 
-    version: Literal[1] = 1
     classes: dict[Annotated[str, AfterValidator(_checked_key)], EndingResults] = Field({}, max_length=1000)
 
     def of(self, kind: EndingClass) -> EndingResults:
@@ -174,12 +179,7 @@ class EndingRecord(BaseModel):
         return results
 
 
-def load_record(path: Path) -> tuple[PuzzleRecord, str]:
-    """Reads the record of puzzles, see ``load_kept``."""
-    return load_kept(path, PuzzleRecord)
-
-
-def load_kept(path: Path, kind: type[Record]) -> tuple[Record, str]:
+def load_record(path: Path, kind: type[Record]) -> tuple[Record, str]:
     """Reads a record; makes a new one if there is no file or it is damaged. A damaged file is renamed. Never raises.
 
     Returns:
@@ -197,36 +197,7 @@ def load_kept(path: Path, kind: type[Record]) -> tuple[Record, str]:
     return kind(), f"{path.stem}: the record {why} and {set_aside(path)}; a new one begins"
 
 
-class RecordFile(Generic[Record]):
-    """A record and its file, to which other windows may add results.
-
-    Attributes:
-        record: what is known of it.
-    """
-
-    def __init__(self, path: Path, kind: type[Record]) -> None:
-        self._path, self._kind = path, kind
-        self._stored = True  # whether the file has all results of this window
-        self.record = kind()
-
-    def renew(self) -> str:
-        """Reads the record, unless results could not be stored; to be done before one is entered. Never raises.
-
-        Returns a message as ``load_kept`` does.
-        """
-        if not self._stored:
-            return ""
-        self.record, fault = load_kept(self._path, self._kind)
-        return fault
-
-    def keep(self) -> None:
-        """Stores the record; raises ``StorageError``."""
-        self._stored = False
-        save_record(self.record, self._path)
-        self._stored = True
-
-
-def save_record(record: BaseModel, path: Path) -> None:
+def save_record(record: StoredRecord, path: Path) -> None:
     """Writes the record; raises ``StorageError`` on failure, and then the file is unchanged."""
     make_folder(path.parent)
     atomic_write(path, sealed(record.model_dump(mode="json")))

@@ -30,7 +30,7 @@ from gui.app import App
 from gui.endgame_trainer import EndingClass, draw_ending, repeated_ending, score
 from gui.ending_exercise import VALUES, Ending, EndingExercise
 from gui.help import Action
-from gui.puzzle_record import ENDINGS_FILE_NAME, MOST_FAILED, EndingRecord, EndingResults, load_kept, save_record
+from gui.puzzle_record import MOST_FAILED, EndingRecord, EndingResults, load_record, save_record
 from gui.views.ending_scene import EndingPage, EndingScene
 
 TWO_AGAINST_ONE = EndingClass(Material(0, 2, 0, 1), Goal.WIN)
@@ -141,20 +141,20 @@ def test_a_failed_position_is_repeated_until_it_is_done_without_a_fault() -> Non
 
 
 def test_the_record_is_kept_with_the_latest_class_last(tmp_path: Path) -> None:
-    path, record = tmp_path / ENDINGS_FILE_NAME, EndingRecord()
+    path, record = tmp_path / EndingRecord.file_name, EndingRecord()
     for kind in (TWO_AGAINST_ONE, KING_AGAINST_KING, TWO_AGAINST_ONE):
         record.of(kind).enter("B:W1:B2", False)
     save_record(record, path)
-    loaded, fault = load_kept(path, EndingRecord)
+    loaded, fault = load_record(path, EndingRecord)
     assert (loaded, fault) == (record, "")
     assert list(loaded.classes) == [KING_AGAINST_KING.key, TWO_AGAINST_ONE.key]
 
 
 @pytest.mark.parametrize("key", ["", "2100", "2100 lose", "9900 win", "21x0 win"])
 def test_a_record_with_a_class_that_is_none_is_set_aside(tmp_path: Path, key: str) -> None:
-    path = tmp_path / ENDINGS_FILE_NAME
+    path = tmp_path / EndingRecord.file_name
     save_record(EndingRecord.model_construct(version=1, classes={key: EndingResults()}), path)
-    record, fault = load_kept(path, EndingRecord)
+    record, fault = load_record(path, EndingRecord)
     assert record == EndingRecord()
     assert "damaged" in fault
 
@@ -199,7 +199,7 @@ def test_an_ending_is_won_at_the_board_and_kept(app: App, tmp_path: Path) -> Non
     play_best(scene)
     scene.update(1e6)
     assert "the shortest way has" in scene.passage.state.text
-    results = load_kept(tmp_path / ENDINGS_FILE_NAME, EndingRecord)[0].classes[TWO_AGAINST_ONE.key]
+    results = load_record(tmp_path / EndingRecord.file_name, EndingRecord)[0].classes[TWO_AGAINST_ONE.key]
     assert (results.tried, results.flawless, results.half_points, results.failed) == (1, 1, 0, [])
     assert results.plies == results.shortest > 0
     scene.draw(app.surface, 1e6)

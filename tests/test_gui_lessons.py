@@ -24,7 +24,7 @@ from gui.ending_exercise import VALUES, Ending, EndingExercise
 from gui.exercise import Exercise
 from gui.help import Action
 from gui.lessons import LESSONS, Steps
-from gui.puzzle_record import LESSONS_FILE_NAME, LessonRecord, load_kept
+from gui.puzzle_record import LessonRecord, load_record
 from gui.views.lesson_scene import LessonScene
 
 ENDINGS = {lesson.title: lesson.task for lesson in LESSONS if isinstance(lesson.task, Ending)}
@@ -197,7 +197,7 @@ def test_a_lesson_is_done_at_the_board_and_kept(app: App, tmp_path: Path) -> Non
     scene.make(scene.exercise.board.parse_pdn("4-8"))
     scene.update(0.1)
     assert "Solved." in scene.passage.state.text
-    assert load_kept(tmp_path / LESSONS_FILE_NAME, LessonRecord)[0].done == {"Moves": False}
+    assert load_record(tmp_path / LessonRecord.file_name, LessonRecord)[0].done == {"Moves": False}
     scene.press(Action.NEXT_PAGE)
     assert scene.index == place + 1
     scene.draw(app.surface, 0.2)
@@ -218,7 +218,7 @@ def test_a_lesson_that_the_reply_ends_is_kept(app: App, tmp_path: Path) -> None:
     assert (exercise.status, exercise.board.turn) == ("solved", exercise.color)
     scene.update(now + 0.1)
     assert "Solved." in scene.passage.state.text
-    assert load_kept(tmp_path / LESSONS_FILE_NAME, LessonRecord)[0].done == {"Payne's draw": True}
+    assert load_record(tmp_path / LessonRecord.file_name, LessonRecord)[0].done == {"Payne's draw": True}
 
 
 @pytest.fixture
@@ -230,7 +230,7 @@ def damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     data = bytearray(path.read_bytes())
     data[-1] ^= 0xFF
     path.write_bytes(data)
-    monkeypatch.setattr("gui.views.table_scene.open_tablebase", lambda: open_tablebase(folder, shipped=False))
+    monkeypatch.setattr("gui.views.record_scene.open_tablebase", lambda: open_tablebase(folder, shipped=False))
     return path
 
 

@@ -30,7 +30,7 @@ from gui.help import Action
 from gui.opponents import OpponentSpec
 from gui.plan import BOTH, GamePlan
 from gui.preferences import Preferences
-from gui.puzzle_record import CHOICES, FILE_NAME, PuzzleRecord, load_record, save_record
+from gui.puzzle_record import CHOICES, PuzzleRecord, load_record, save_record
 from gui.views.geometry import square_rect
 from gui.views.mistakes_scene import MistakesScene
 from gui.views.puzzle_scene import PuzzleScene
@@ -190,13 +190,13 @@ def test_puzzles_are_chosen_by_strength_theme_and_what_was_solved() -> None:
 
 
 def test_the_record_is_kept_and_a_broken_one_set_aside(tmp_path: Path) -> None:
-    path = tmp_path / "new" / FILE_NAME
-    assert load_record(path) == (PuzzleRecord(), "")
+    path = tmp_path / "new" / PuzzleRecord.file_name
+    assert load_record(path, PuzzleRecord) == (PuzzleRecord(), "")
     record = PuzzleRecord(rating=1234, results={EXCHANGE.fen: True})
     save_record(record, path)
-    assert load_record(path) == (record, "")
+    assert load_record(path, PuzzleRecord) == (record, "")
     path.write_bytes(path.read_bytes().replace(b"1234", b"2234"))
-    found, message = load_record(path)
+    found, message = load_record(path, PuzzleRecord)
     assert found == PuzzleRecord()
     assert "damaged" in message
     assert path.with_name(path.name + ".broken").exists()
@@ -244,7 +244,7 @@ def test_a_puzzle_is_solved_with_the_mouse_and_counts(app: App) -> None:
     click(app, 15, 24)
     assert exercise.status == "solved"
     assert "Solved" in scene.passage.state.text
-    record, _ = load_record(app.autosave.folder.parent / FILE_NAME)
+    record, _ = load_record(app.autosave.folder.parent / PuzzleRecord.file_name, PuzzleRecord)
     assert record == scene.record
     assert (record.results, record.streak) == ({EXCHANGE.fen: True}, 1)
     press(app, Action.REWIND)
@@ -362,7 +362,7 @@ def test_a_rematch_swaps_the_colours(app: App) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(bool(MISSING), reason=f"a window needs {', '.join(MISSING)} installed")
 def test_a_puzzle_in_a_real_window(tmp_path: Path) -> None:
-    path, record = tmp_path / "mine.json.zst", tmp_path / "crownhead" / FILE_NAME
+    path, record = tmp_path / "mine.json.zst", tmp_path / "crownhead" / PuzzleRecord.file_name
     (tmp_path / "crownhead").mkdir()
     write_book(path, PuzzleBook("self-play", 1, 100, puzzles=(EXCHANGE,)))
     preferences = Preferences(animation_ms=40, sounds=False)
@@ -372,7 +372,7 @@ def test_a_puzzle_in_a_real_window(tmp_path: Path) -> None:
         seen.still_picture()
         seen.drag_move(EXCHANGE.moves[2], False)
         until(record.exists, "the record")
-        found, _ = load_record(record)
+        found, _ = load_record(record, PuzzleRecord)
         assert found.results == {EXCHANGE.fen: True}
         seen.close()
         assert "Traceback" not in seen.errors.read_text()

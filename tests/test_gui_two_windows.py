@@ -11,7 +11,7 @@ from engine.puzzles.puzzle import Goal, Proof, Puzzle, Theme
 from gui.app import App
 from gui.exercise import Exercise, task_of
 from gui.preferences import load_preferences
-from gui.puzzle_record import LessonRecord, PuzzleRecord, load_kept, load_record, save_record
+from gui.puzzle_record import LessonRecord, PuzzleRecord, load_record, save_record
 from gui.views.lesson_scene import LessonScene
 from gui.views.puzzle_scene import PuzzleScene
 
@@ -47,7 +47,7 @@ def test_puzzles(app: App) -> None:
         scene.puzzle = puzzle
         scene.begin(Exercise(task_of(puzzle)))
         scene.ended(scene.exercise)
-    assert set(load_record(one._path)[0].results) == {WON.fen, DRAWN.fen}
+    assert set(load_record(one._path, PuzzleRecord)[0].results) == {WON.fen, DRAWN.fen}
 
 
 def test_lessons(app: App) -> None:
@@ -55,13 +55,13 @@ def test_lessons(app: App) -> None:
     for scene, index in ((one, 0), (two, 1)):
         scene.index = index
         scene.solved(scene.exercise)
-    assert len(load_kept(one._path, LessonRecord)[0].done) == 2
+    assert len(load_record(one._path, LessonRecord)[0].done) == 2
 
 
 def test_a_record_that_cannot_be_read_is_not_replaced(tmp_path: Path) -> None:
     path = tmp_path / "puzzles.json"
     path.mkdir()  # reading it fails for root, too
-    record, told = load_record(path)
+    record, told = load_record(path, PuzzleRecord)
     assert (record, "cannot be read" in told) == (PuzzleRecord(), True)
     save_record(record, path)
     assert sorted(os.listdir(tmp_path)) == ["puzzles.json", "puzzles.json.broken"]
@@ -71,7 +71,7 @@ def test_the_only_puzzle_of_a_theme_comes_again(app: App) -> None:
     app.go.open("puzzles")
     scene = app.go.scene
     assert isinstance(scene, PuzzleScene)
-    while scene._choices[0] != "opposition":
+    while scene.choices[0] != "opposition":
         scene.press("choice")
     for _ in range(2):
         scene.press("next_page")

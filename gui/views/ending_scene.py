@@ -16,9 +16,9 @@ from ..ending_exercise import Ending, EndingExercise
 from ..exercise import Exercise
 from ..help import Action
 from ..menus import MenuScene
-from ..puzzle_record import ENDINGS_FILE_NAME, EndingRecord, EndingResults, load_kept
+from ..puzzle_record import EndingRecord, EndingResults, load_record
 from ..threads import in_thread
-from .table_scene import TableScene
+from .record_scene import TableScene
 from .widgets import Button
 
 if TYPE_CHECKING:
@@ -32,22 +32,26 @@ _SHOWN = 12  # most classes trained before that the page shows
 
 
 class EndingScene(TableScene[EndingRecord]):
-    """Sets positions of one class, and stores the results next to the games."""
+    """Sets positions of one class."""
 
     def __init__(self, app: "App", kind: EndingClass) -> None:
-        super().__init__(app, ENDINGS_FILE_NAME, EndingRecord)
+        super().__init__(app, EndingRecord)
         self.kind, self.title = kind, kind.title
-        self._choices, self._rng = list(_CHOICES), np.random.default_rng()
+        self.choices, self._rng = list(_CHOICES), np.random.default_rng()
         self._shortest: int | None = None
         self._asked = ""  # FEN
         self._drawing: Future[Ending | None] | None = None
-        self.next()
+        self._next()
 
     @property
     def results(self) -> EndingResults:
         return self.record.of(self.kind)
 
-    def next(self) -> None:
+    def turn(self, step: int) -> None:
+        self.forget_fault()
+        self._next()
+
+    def _next(self) -> None:
         """Begins another position, as soon as one is found: with seven pieces that may take many seconds."""
         self.begin(None)
         self._drawing = in_thread("endgames", self._draw)
@@ -77,8 +81,8 @@ class EndingScene(TableScene[EndingRecord]):
     def _draw(self) -> Ending | None:
         if self.tables is None:
             return None
-        if self._choices[0] != "failed":
-            return draw_ending(self.tables, self.kind, self._choices[0] == "hard", self._rng)
+        if self.choices[0] != "failed":
+            return draw_ending(self.tables, self.kind, self.choices[0] == "hard", self._rng)
         failed = self.results.failed
         others = [fen for fen in failed if fen != self._asked] or failed
         for fen in others:
@@ -115,30 +119,22 @@ class EndingScene(TableScene[EndingRecord]):
             return "Looking for a position …"
         if self.fault:
             return self.fault
-        if self._choices[0] == "failed":
+        if self.choices[0] == "failed":
             return "There is nothing to repeat in this class."
         return "No such position was found in the tables at hand; choose another class."
 
-    def note(self) -> str:
-        fault = self.fault if self.exercise is not None else ""
-        return "\n".join(filter(None, (self.results.summary, fault)))
+    def summary(self) -> str:
+        return self.results.summary
 
     def more_buttons(self) -> tuple[Button, ...]:
         free = self._drawing is None
         return (
-            Button("choice", label=self._choices[0].capitalize(), enabled=free),
+            Button("choice", label=self.choices[0].capitalize(), enabled=free),
             Button(Action.NEXT_PAGE, label="Next", enabled=free),
         )
 
     def press(self, name: str) -> None:
-        if name in ("choice", Action.NEXT_PAGE):
-            if self._drawing is not None:
-                return
-            if name == "choice":
-                self._choices.append(self._choices.pop(0))
-            self.forget_fault()
-            self.next()
-        else:
+        if self._drawing is None or name == "leave":
             super().press(name)
 
 
@@ -152,7 +148,7 @@ class EndingPage(MenuScene):
         self.kind = _BEGINNING
 
     def fill(self) -> None:
-        record, fault = load_kept(self.app.autosave.folder.parent / ENDINGS_FILE_NAME, EndingRecord)
+        record, fault = load_record(self.app.autosave.folder.parent / EndingRecord.file_name, EndingRecord)
         if fault:
             self.say(fault, alarm=True)
         counts = [(str(number), number) for number in range(_MOST_OF_A_KIND + 1)]

@@ -26,6 +26,7 @@ class ExerciseScene(EntryScene, BoardScene):
 
     Attributes:
         exercise: current exercise; None while there is no task.
+        choices: kinds of tasks to choose from by a button ``choice``, the chosen one first.
     """
 
     name = "exercise"
@@ -34,6 +35,7 @@ class ExerciseScene(EntryScene, BoardScene):
     def __init__(self, app: "App") -> None:
         super().__init__(app)
         self.exercise: Exercise | None = None
+        self.choices: list[str] = []
         self._reply_at: float | None = None
         self._said = ""
         self._judged = Board()  # position of an answer that is being judged, after the forced moves that follow
@@ -53,6 +55,9 @@ class ExerciseScene(EntryScene, BoardScene):
 
     def note(self) -> str:
         return ""
+
+    def turn(self, step: int) -> None:
+        """Begins the next task or, if ``step`` is -1, the one before."""
 
     def more_buttons(self) -> tuple[Button, ...]:
         return ()
@@ -217,6 +222,11 @@ class ExerciseScene(EntryScene, BoardScene):
         exercise = self.exercise
         if name == "leave":
             self.leave()
+        elif name == "choice":
+            self.choices.append(self.choices.pop(0))
+            self.turn(1)
+        elif name in (Action.NEXT_PAGE, Action.PREVIOUS_PAGE):
+            self.turn(1 if name == Action.NEXT_PAGE else -1)
         elif exercise is not None and name == Action.HINT and exercise.status in ("asked", "wrong"):
             exercise.hint()
             self._fresh_board()

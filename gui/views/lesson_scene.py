@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from ..exercise import Exercise
 from ..help import Action
 from ..lessons import LESSONS
-from ..puzzle_record import LESSONS_FILE_NAME, LessonRecord
-from .table_scene import TableScene
+from ..puzzle_record import LessonRecord
+from .record_scene import TableScene
 from .widgets import Button
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ class LessonScene(TableScene[LessonRecord]):
     """Goes through the lessons, from the first one that is not finished; stores the finished ones next to the games."""
 
     def __init__(self, app: "App") -> None:
-        super().__init__(app, LESSONS_FILE_NAME, LessonRecord)
+        super().__init__(app, LessonRecord)
         titles = [lesson.title for lesson in LESSONS]
         self._go(next((i for i, title in enumerate(titles) if title not in self.record.done), 0))
 
@@ -36,17 +36,13 @@ class LessonScene(TableScene[LessonRecord]):
     def text(self) -> str:
         return LESSONS[self.index].text if self.exercise is not None else self.fault
 
-    def note(self) -> str:
+    def summary(self) -> str:
         done = sum(lesson.title in self.record.done for lesson in LESSONS)
-        fault = self.fault if self.exercise is not None else ""
-        return "\n".join(filter(None, (f"{self.index + 1} of {len(LESSONS)} · {done} done", fault)))
+        return f"{self.index + 1} of {len(LESSONS)} · {done} done"
 
     def more_buttons(self) -> tuple[Button, ...]:
         return Button(Action.PREVIOUS_PAGE, label="Before"), Button(Action.NEXT_PAGE, label="Next")
 
-    def press(self, name: str) -> None:
-        if name in (Action.NEXT_PAGE, Action.PREVIOUS_PAGE):
-            self.forget_fault()
-            self._go(self.index + (1 if name == Action.NEXT_PAGE else -1))
-        else:
-            super().press(name)
+    def turn(self, step: int) -> None:
+        self.forget_fault()
+        self._go(self.index + step)

@@ -51,8 +51,5 @@ class MistakesScene(ExerciseScene):
             Button(Action.NEXT_PAGE, label="Next", enabled=several),
         )
 
-    def press(self, name: str) -> None:
-        if name in (Action.NEXT_PAGE, Action.PREVIOUS_PAGE):
-            self._go(self._place + (1 if name == Action.NEXT_PAGE else -1))
-        else:
-            super().press(name)
+    def turn(self, step: int) -> None:
+        self._go(self._place + step)

@@ -1,4 +1,4 @@
-"""Base class of exercises that the exact tables judge: it stores a record and handles damaged tables."""
+"""Base classes of exercises whose results are stored, and of those that the exact tables judge."""
 
 import contextlib
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from engine.errors import one_line
 from engine.tablebase import MissingTableError, Tablebase, open_tablebase
 from engine.tablebase.slice_file import TableFileError
 
-from ..puzzle_record import Record, RecordFile
+from ..puzzle_record import Record, load_record, save_record
 from .board_view import BoardPicture
 from .exercise_scene import ExerciseScene
 
@@ -20,29 +20,58 @@ _LONGEST = 400  # characters of an error: a path, and the command that builds th
 _FAULTS = (TableFileError, MissingTableError, OSError)
 
 
-class TableScene(ExerciseScene, Generic[Record]):
-    """Opens the tables, and stores a record next to the games. An error in the tables ends the exercise.
+class RecordScene(ExerciseScene, Generic[Record]):
+    """Stores a record next to the games; other windows may add results to it.
+
+    Attributes:
+        record: the record as it was last read, with the results entered since.
+        fault: what is wrong with record or exercises, in one line; "" if nothing.
+    """
+
+    def __init__(self, app: "App", kind: type[Record]) -> None:
+        super().__init__(app)
+        self._path = app.autosave.folder.parent / kind.file_name
+        self._stored = True  # whether the file has all results of this window
+        self.record, self.fault = load_record(self._path, kind)
+
+    def summary(self) -> str:
+        """The results so far, in one line."""
+        raise NotImplementedError
+
+    def note(self) -> str:
+        fault = self.fault if self.fault != self.text() else ""
+        return "\n".join(filter(None, (self.summary(), fault)))
+
+    def renew(self) -> None:
+        """Reads the record again before a result is entered, unless results could not be stored."""
+        if self._stored:
+            self.record, fault = load_record(self._path, type(self.record))
+            self.fault = fault or self.fault
+
+    def keep(self) -> None:
+        """Stores the record."""
+        self._stored = False
+        try:
+            save_record(self.record, self._path)
+            self._stored = True
+        except OSError as error:
+            self.fault = one_line(error)
+
+
+class TableScene(RecordScene[Record]):
+    """Opens the tables. An error in them ends the exercise.
 
     Attributes:
         tables: the tables; None if they cannot be opened.
-        fault: what is wrong with tables or record, in one line; "" if nothing.
     """
 
-    def __init__(self, app: "App", file_name: str, kind: type[Record]) -> None:
-        super().__init__(app)
-        self._path = app.autosave.folder.parent / file_name
-        self._file = RecordFile(self._path, kind)
-        self.fault = self._file.renew()
+    def __init__(self, app: "App", kind: type[Record]) -> None:
+        super().__init__(app, kind)
         self.tables: Tablebase | None = None
         try:
             self.tables = open_tablebase()
         except _FAULTS as error:
             self.fault = one_line(error, _LONGEST)
-
-    @property
-    def record(self) -> Record:
-        """The record as it was last read, with the results entered since."""
-        return self._file.record
 
     @contextlib.contextmanager
     def guarded(self) -> Iterator[None]:
@@ -57,17 +86,6 @@ class TableScene(ExerciseScene, Generic[Record]):
         """Clears ``fault`` before another exercise, which may read other tables."""
         if self.tables is not None:
             self.fault = ""
-
-    def renew(self) -> None:
-        """Reads the record again before a result is entered: another window may have stored some."""
-        self.fault = self._file.renew() or self.fault
-
-    def keep(self) -> None:
-        """Stores the record."""
-        try:
-            self._file.keep()
-        except OSError as error:
-            self.fault = one_line(error)
 
     def make(self, move: Move, dropped: bool = False) -> None:
         with self.guarded():
