@@ -544,7 +544,7 @@ def test_the_table_of_moves_scrolls() -> None:
     assert (shown.before, len(shown.rows), shown.behind) == (0, 5, 2)
     shown = facts.table_state(seen, None, 5, first=99)
     assert (shown.before, shown.behind) == (2, 0)
-    assert [row.move for row in shown.rows] == [row.pdn for row in rows[2:]]
+    assert [row.texts[0] for row in shown.rows] == [row.pdn for row in rows[2:]]
     assert facts.table_state(seen, None, 20).behind == 0
 
 

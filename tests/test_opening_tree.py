@@ -178,7 +178,7 @@ def opened(app: App) -> OpeningScene:
 
 
 def click_row(app: App, scene: OpeningScene, move: str) -> None:
-    unit, row = scene.style.unit, [row.move for row in scene.table.state.rows].index(move)
+    unit, row = scene.style.unit, [row.texts[0] for row in scene.table.state.rows].index(move)
     place = (scene.table.rect.centerx, scene.table.rect.y + unit // 4 + round(1.5 * unit * (row + 1.5)))
     assert scene.table.row_at(place, unit) == row
     for kind in (pygame.MOUSEBUTTONDOWN, pygame.MOUSEBUTTONUP):
@@ -207,11 +207,11 @@ def test_rows_are_clicked_through_and_the_game_stays(app: App) -> None:
     scene = opened(app)
     scene.press("source 1")
     app.frame()
-    assert [row.texts["move"] for row in scene.table.state.rows[:2]] == ["11-15", "9-14"]
-    assert scene.table.state.rows[0].texts["won"] == "1"
+    assert [row.texts[0] for row in scene.table.state.rows[:2]] == ["11-15", "9-14"]
+    assert scene.table.state.rows[0].texts[1] == "1"
     click_row(app, scene, "11-15")
     assert scene.tree.board.fen() == board_after("11-15").fen()
-    assert [(row.move, row.won, row.drawn, row.lost) for row in scene.table.state.rows[:2]] == [
+    assert [row.texts[:4] for row in scene.table.state.rows[:2]] == [
         ("23-18", "0", "1", "0"),
         ("23-19", "0", "0", "1"),
     ]
@@ -242,8 +242,8 @@ def test_own_games_count_with_the_others(app: App) -> None:
     scene = opened(app)
     labels = [button.label for button in scene.rows[0].buttons]
     assert labels == ["Your games", "kept.pdn", "All", "More"]
-    (row,) = [row for row in scene.table.state.rows if row.move == "9-14"]
-    assert (row.won, row.drawn, row.lost) == ("1", "0", "1")
+    (row,) = [row for row in scene.table.state.rows if row.texts[0] == "9-14"]
+    assert row.texts[1:4] == ("1", "0", "1")
 
 
 def test_the_line_is_taken_into_a_finished_game_as_a_variation(app: App) -> None:

@@ -82,13 +82,14 @@ def _table_row(row: MoveRow, turn: Color) -> TableRow:
         proof += f" in {row.proof_plies + 1}"
     prior = "" if row.prior is None else f"{100 * row.prior:.0f}%"
     visits = short_count(row.visits) if row.visits else ""
-    return TableRow(row.pdn, visits, prior, signed(row.value), of_color(row.wdl, turn, Color.BLACK), row.share, proof)
+    texts = row.pdn, visits, prior, signed(row.value)
+    return TableRow(texts, row.share, of_color(row.wdl, turn, Color.BLACK), proof)
 
 
 def table_state(snapshot: Snapshot | None, hovered: int | None, most: int, first: int = 0) -> TableState:
     """The state of the table with at most ``most`` rows from ``first`` on, limited so that the last rows fill it."""
     if snapshot is None:
-        return TableState((), None)
+        return TableState()
     first = max(0, min(first, len(snapshot.moves) - most))
     shown = snapshot.moves[first : first + most]
     more = len(snapshot.moves) - first - len(shown)

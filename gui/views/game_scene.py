@@ -14,7 +14,7 @@ from .board_view import BoardPicture, picture_of
 from .entry_scene import EntryScene
 from .game_keys import GameKeys, tools
 from .geometry import Rect, game_layout, panel_heights
-from .move_panels import LinePanel, MoveList, MovesTable
+from .move_panels import SEARCH_COLUMNS, LinePanel, MoveList, MoveTable
 from .panels import BalanceBar, GraphPanel, PlayerPanel, StatusPanel, ThoughtPanel
 from .widgets import Button, Buttons
 
@@ -36,7 +36,7 @@ class GameScene(EntryScene):
         self.players = tuple(PlayerPanel(facts.player_state(self.controller, color)) for color in Color)
         self.tools = Buttons()
         self.thought = ThoughtPanel(facts.thought_head(None, ()))
-        self.table, self.line = MovesTable(facts.table_state(None, None, 0)), LinePanel()
+        self.table, self.line = MoveTable(SEARCH_COLUMNS), LinePanel()
         self.graph, self.moves = GraphPanel(facts.graph_state(self.controller, None)), MoveList()
         self.panels = [self.status, self.bar, *self.players, self.tools]
         self.panels += [self.thought, self.table, self.line, self.graph, self.moves]
@@ -127,8 +127,7 @@ class GameScene(EntryScene):
         self.players[0].state = facts.player_state(controller, upper)
         self.players[1].state = facts.player_state(controller, upper.other)
         self.thought.state = facts.thought_head(snapshot, lines)
-        rows = max(1, self.table.rect.h // max(1, round(1.5 * self.style.unit)) - 1)
-        self.table.state = facts.table_state(snapshot, self.row, rows, self._first_row)
+        self.table.state = facts.table_state(snapshot, self.row, self.table.room(self.style.unit), self._first_row)
         self.line.state = facts.line_state(snapshot, controller.session.first_color, self.pv)
         self.graph.state = facts.graph_state(controller, self._ply)
         self.moves.state = facts.move_list_state(controller, self._scroll, self._listed)

@@ -1,6 +1,6 @@
 """Panels with moves: the table of the search's moves, the principal variation, the moves of the game."""
 
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import pygame
 
@@ -11,64 +11,61 @@ from .theme import mix
 from .widgets import Panel, Style
 
 
-class TableRow(NamedTuple):
-    """A row of the table of moves, as text; ``share``: fraction of the visits, 0 to 1; ``proof``: proven result or
-    ""."""
+class Column(NamedTuple):
+    """A column of a table: its heading, and its place in a wide and in a narrow panel as a fraction of the width, None
+    if it is left out there; ``short``: another heading in a narrow panel."""
 
-    move: str
-    visits: str
-    prior: str
-    value: str
-    wdl: Wdl | None
+    title: str
+    wide: float
+    narrow: float | None
+    short: str = ""
+
+
+SEARCH_COLUMNS = (
+    Column("move", 0.0, 0.0),
+    Column("visits", 0.40, 0.62),
+    Column("prior", 0.57, None),
+    Column("value", 0.73, 1.0),
+    Column("B = W", 1.0, None),
+)
+OPENING_COLUMNS = (
+    Column("move", 0.0, 0.0),
+    Column("won", 0.40, 0.42, "+"),
+    Column("drawn", 0.56, 0.59, "="),
+    Column("lost", 0.72, 0.75, "−"),
+    Column("champion", 1.0, 1.0, "champ."),
+)
+
+
+class TableRow(NamedTuple):
+    """A row of a table of moves: texts of its columns, and the length of its bar, 0 to 1. A column without a text shows
+    the proven result or, if that is "", win/draw/loss."""
+
+    texts: tuple[str, ...]
     share: float
+    wdl: Wdl | None = None
     proof: str = ""
 
-    @property
-    def texts(self) -> dict[str, str]:
-        """Heading → text."""
-        return {"move": self.move, "visits": self.visits, "prior": self.prior, "value": self.value}
 
-
-class OpeningRow(NamedTuple):
-    """A row of the table of openings, as text: games that the side to move won, drew and lost with a move, and the
-    champion's evaluation. ``share``: number of games relative to the most played move, 0 to 1."""
-
-    move: str
-    won: str
-    drawn: str
-    lost: str
-    champion: str
-    share: float
-
-    @property
-    def texts(self) -> dict[str, str]:
-        """Heading → text."""
-        names = {"move": self.move, "won": self.won, "drawn": self.drawn, "lost": self.lost}
-        short = {"+": self.won, "=": self.drawn, "−": self.lost, "champ.": self.champion}
-        return names | short | {"champion": self.champion}
-
-
-Row = TypeVar("Row", TableRow, OpeningRow)
-Column = tuple[str, float, str]  # heading, horizontal position as a fraction of the width, alignment
-
-
-class TableState(NamedTuple, Generic[Row]):
+class TableState(NamedTuple):
     """The rows shown, the one pointed at, and the numbers of rows above and below them."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...] = ()
     hovered: int | None = None
     before: int = 0
     behind: int = 0
 
 
-_CHANCES = "B = W"  # heading of the column with win/draw/loss
-
-
-class RowsTable(Panel[TableState[Row]], Generic[Row]):
+class MoveTable(Panel[TableState]):
     """A table with headings. Each row has a bar for its share in the background; rows can be pointed at."""
 
-    narrow: tuple[Column, ...]
-    wide: tuple[Column, ...]
+    def __init__(self, columns: tuple[Column, ...]) -> None:
+        super().__init__(TableState())
+        self._columns = columns
+
+    def room(self, unit: int) -> int:
+        """Number of rows that fit, 1 at least."""
+        return max(1, self.rect.h // max(1, round(1.5 * unit)) - 1)
 
     def row_at(self, point: tuple[int, int], unit: int) -> int | None:
         index = (point[1] - self.rect.y - unit // 4) // round(1.5 * unit) - 1
@@ -80,11 +77,15 @@ class RowsTable(Panel[TableState[Row]], Generic[Row]):
         rounded(surface, self.rect, theme.panel, style.radius)
         inner = self.rect.inset(style.gap, unit // 4)
         small, line = max(8, round(unit * 0.8)), round(1.5 * unit)
-        columns = self.narrow if inner.w < 17 * unit else self.wide
-        places = [(title, round(inner.x + inner.w * share), align) for title, share, align in columns]
         y = inner.y + line // 2
-        for title, x, align in places:
-            style.text.draw(surface, title, (x, y), small, theme.dim, align=align)
+        narrow, places = inner.w < 17 * unit, []
+        for number, column in enumerate(self._columns):
+            share = column.narrow if narrow else column.wide
+            if share is not None:
+                x, align = round(inner.x + inner.w * share), "right" if number else "left"
+                places.append((number, x, align))
+                title = column.short if narrow and column.short else column.title
+                style.text.draw(surface, title, (x, y), small, theme.dim, align=align)
         if state.before or state.behind:
             self._scroll_mark(surface, style)
         for index, row in enumerate(state.rows):
@@ -95,13 +96,12 @@ class RowsTable(Panel[TableState[Row]], Generic[Row]):
             surface.fill(mix(theme.panel, theme.arrow, 0.22), (area.x, area.y + 1, round(area.w * row.share), line - 2))
             if index == state.hovered:
                 pygame.draw.rect(surface, theme.text, area, 1)
-            texts = row.texts
-            for title, x, align in places:
-                if title in texts:
-                    bold = title == "move" and index + state.before == 0
-                    style.text.draw(surface, texts[title], (x, y), unit - 1, theme.text, bold, align, inner.w // 3)
-            if isinstance(row, TableRow) and columns[-1][0] == _CHANCES:
-                self._chances(surface, row, inner.right, y, round(inner.w * 0.22), style)
+            for number, x, align in places:
+                if number < len(row.texts):
+                    bold = number == index + state.before == 0
+                    style.text.draw(surface, row.texts[number], (x, y), unit - 1, theme.text, bold, align, inner.w // 3)
+                else:
+                    self._chances(surface, row, x, y, round(inner.w * 0.22), style)
 
     def _scroll_mark(self, surface: pygame.Surface, style: Style) -> None:
         """Paints a scroll bar at the right edge."""
@@ -119,38 +119,6 @@ class RowsTable(Panel[TableState[Row]], Generic[Row]):
             style.text.draw(surface, row.proof, (right, y), style.unit - 1, style.theme.accent, True, "right")
         elif row.wdl is not None:
             wdl_strip(surface, Rect(right - width, y - height // 2, width, height), row.wdl, style.theme)
-
-
-class MovesTable(RowsTable[TableRow]):
-    """The search's moves with visits, prior, value and win/draw/loss, the best first."""
-
-    narrow = (("move", 0.0, "left"), ("visits", 0.62, "right"), ("value", 1.0, "right"))
-    wide = (
-        ("move", 0.0, "left"),
-        ("visits", 0.40, "right"),
-        ("prior", 0.57, "right"),
-        ("value", 0.73, "right"),
-        (_CHANCES, 1.0, "right"),
-    )
-
-
-class OpeningTable(RowsTable[OpeningRow]):
-    """The legal moves of a position with the results of games."""
-
-    narrow = (
-        ("move", 0.0, "left"),
-        ("+", 0.42, "right"),
-        ("=", 0.59, "right"),
-        ("−", 0.75, "right"),
-        ("champ.", 1.0, "right"),
-    )
-    wide = (
-        ("move", 0.0, "left"),
-        ("won", 0.40, "right"),
-        ("drawn", 0.56, "right"),
-        ("lost", 0.72, "right"),
-        ("champion", 1.0, "right"),
-    )
 
 
 class LineState(NamedTuple):

@@ -21,7 +21,7 @@ from .board_view import Arrow, BoardPicture
 from .collection_page import CollectionPage
 from .entry_scene import EntryScene
 from .game_facts import numbered, short_count, signed
-from .move_panels import OpeningRow, OpeningTable, TableState
+from .move_panels import OPENING_COLUMNS, MoveTable, TableRow, TableState
 from .widgets import Button
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class OpeningScene(EntryScene, BoardScene):
         self._fault = ""
         self._looked_up: object = None
         self._first_row = 0
-        self.table = OpeningTable(TableState(()))
+        self.table = MoveTable(OPENING_COLUMNS)
         self.panels.append(self.table)
         self._collect()
         self._moved()
@@ -99,7 +99,7 @@ class OpeningScene(EntryScene, BoardScene):
             self._asked = self.app.thinker.request(self.tree.board, self.app.controller.adviser(), "analyse")
         snapshot = self._thought()
         self._look_up(snapshot)
-        fits = max(1, self.table.rect.h // max(1, round(1.5 * self.style.unit)) - 1)
+        fits = self.table.room(self.style.unit)
         self._first_row = max(0, min(self._first_row, len(self.rows_known) - fits))
         shown = self.rows_known[self._first_row : self._first_row + fits]
         most = max((row.played.games for row in self.rows_known), default=0) or 1
@@ -263,8 +263,8 @@ class OpeningScene(EntryScene, BoardScene):
         super().leave()
 
 
-def _row(row: TreeRow, most: int) -> OpeningRow:
+def _row(row: TreeRow, most: int) -> TableRow:
     played, thought = row.played, row.thought
     champion = "" if thought is None else thought.proof or signed(thought.value)
     won, drawn, lost = (short_count(count) if played.games else "" for count in played[1:4])
-    return OpeningRow(row.pdn, won, drawn, lost, champion, played.games / most)
+    return TableRow((row.pdn, won, drawn, lost, champion), played.games / most)
