@@ -7,6 +7,7 @@ from engine.board import Board, Move
 from engine.fen import Color
 from engine.puzzles.puzzle import Goal, Puzzle
 
+from .game_lines import numbered
 from .game_report import MoveReport
 
 Status = Literal["asked", "judging", "wrong", "late", "right", "solved", "told"]
@@ -190,12 +191,7 @@ class Exercise:
 
 def numbered_line(board: Board, moves: Sequence[Move]) -> str:
     """Moves in PDN with numbers counted from ``board``: ``1. 11-15 18x11``, or ``1... 18x11`` if White begins."""
-    texts, second = [], board.turn is Color.WHITE
-    for place, text in enumerate(board.pdn_line(moves)):
-        number, is_second = divmod(place + second, 2)
-        prefix = f"{number + 1}. " if not is_second else f"{number + 1}... " if place == 0 else ""
-        texts.append(prefix + text)
-    return " ".join(texts)
+    return " ".join(numbered(board.pdn_line(moves), int(board.turn is Color.WHITE)))
 
 
 def _after(board: Board, move: Move) -> tuple[int, int, int]:

@@ -1,6 +1,6 @@
 """The main line of a game with its variations, as in PDN, and the line that is shown."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from engine.board import Move
@@ -21,6 +21,20 @@ def copied(nodes: list[PdnNode]) -> list[PdnNode]:
         )
         for node in nodes
     ]
+
+
+def move_number(half: int, dots: str = "...") -> str:
+    """The number before a move: ``3.`` for Black's, ``3...`` for White's; ``half``: moves before it, as if Black had
+    begun."""
+    return f"{half // 2 + 1}{dots if half % 2 else '.'}"
+
+
+def numbered(moves: Sequence[str], half: int, dots: str = "...") -> tuple[str, ...]:
+    """Moves with numbers before Black's and before the first; ``half``, ``dots``: see ``move_number``."""
+    return tuple(
+        f"{move_number(place, dots)} {move}" if place == half or place % 2 == 0 else move
+        for place, move in enumerate(moves, half)
+    )
 
 
 class GameLines:

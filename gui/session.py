@@ -13,7 +13,7 @@ from engine.files import StorageError, atomic_write, read_text
 from engine.outcomes import RESULTS
 from engine.pdn import PdnGame, PdnNode, format_game, read_game
 
-from .game_lines import GameLines, copied
+from .game_lines import GameLines, copied, move_number
 from .move_reasons import why_no_game
 from .pdn_files import clean, commands_of, fen_of, one_line, without_commands
 
@@ -147,8 +147,7 @@ class GameSession:
 
     def number_of(self, index: int) -> str:
         """The number before move ``index`` (from 0) of the line: ``3.`` for Black's move, ``3...`` for White's."""
-        half = index + (self.first_color is Color.WHITE)
-        return f"{half // 2 + 1}." if half % 2 == 0 else f"{half // 2 + 1}..."
+        return move_number(index + (self.first_color is Color.WHITE))
 
     def new_game(
         self, fen: str = START_FEN, names: Mapping[Color, str] | None = None, opening: Sequence[str] = ()

@@ -1,12 +1,11 @@
 """Makes the states of a game's panels from the state of the game: plain values, so that changes can be seen."""
 
-from collections.abc import Sequence
-
 from engine.board import Board
 from engine.fen import Color
 from engine.pdn import PdnNode
 
 from ..controller import GameController
+from ..game_lines import numbered
 from ..help import Action, keys_of
 from ..session import GLYPHS
 from ..snapshot import MoveRow, Snapshot, of_color
@@ -18,18 +17,6 @@ _ARROWS = 4
 _LEAST_SHARE = 0.04  # smallest fraction of the visits of a move with an arrow
 _LOW_CLOCK = 20.0  # seconds
 _NO_ESTIMATE = {"loading": "getting ready", "thinking": "no estimate yet"}
-
-
-def numbered(moves: Sequence[str], first: int, start: int = 0) -> tuple[str, ...]:
-    """Moves with their numbers; ``first``: 1 if White moved first in the game, ``start``: number of plies before."""
-    texts = []
-    for index, move in enumerate(moves):
-        slot = start + index + first
-        if slot % 2 == 0:
-            texts.append(f"{slot // 2 + 1}. {move}")
-        else:
-            texts.append(f"{slot // 2 + 1}… {move}" if index == 0 else move)
-    return tuple(texts)
 
 
 def player_state(controller: GameController, color: Color) -> PlayerState:
@@ -99,7 +86,7 @@ def table_state(snapshot: Snapshot | None, hovered: int | None, most: int, first
 def line_state(snapshot: Snapshot | None, first: Color, hovered: int | None) -> LineState:
     if snapshot is None or not snapshot.pv_pdn:
         return LineState("line", ())
-    return LineState("line", numbered(snapshot.pv_pdn, int(first is Color.WHITE), snapshot.ply), hovered)
+    return LineState("line", numbered(snapshot.pv_pdn, snapshot.ply + (first is Color.WHITE), "…"), hovered)
 
 
 def graph_state(controller: GameController, hovered: int | None) -> GraphState:

@@ -11,6 +11,7 @@ from engine.errors import DraughtsError
 from engine.fen import Color
 
 from ..game_library import IndexInUseError, Played
+from ..game_lines import numbered
 from ..game_shelf import Collection
 from ..help import Action
 from ..opening_tree import OpeningTree, TreeRow, gathered
@@ -20,7 +21,7 @@ from .board_scene import STEPS, BoardScene, Passage, stepped
 from .board_view import Arrow, BoardPicture
 from .collection_page import CollectionPage
 from .entry_scene import EntryScene
-from .game_facts import numbered, short_count, signed
+from .game_facts import short_count, signed
 from .move_panels import OPENING_COLUMNS, MoveTable, TableRow, TableState
 from .widgets import Button
 
@@ -138,10 +139,9 @@ class OpeningScene(EntryScene, BoardScene):
 
     def _passage(self, snapshot: Snapshot | None) -> Passage:
         tree = self.tree
-        first = int(tree.boards[0].turn is Color.WHITE)
         names = [before.pdn(move) for before, move in zip(tree.boards, tree.line, strict=False)]
         skipped = max(0, len(names) - _SHOWN_PLIES[self.passage.rect.w > 20 * self.style.unit])
-        line = " ".join(numbered(names[skipped:], first, skipped))
+        line = " ".join(numbered(names[skipped:], skipped + (tree.boards[0].turn is Color.WHITE), "…"))
         games = sum(row.played.games for row in self.rows_known)
         parts = [f"{games:,} game{'' if games == 1 else 's'} went on from here"]
         parts += [f"reading, {one.library.count:,} so far" for one in self._sources() if not one.library.done]

@@ -7,6 +7,7 @@ import pygame
 
 from engine.fen import Color
 
+from ..game_lines import numbered
 from ..game_report import GameReport, MoveReport
 from ..help import Action
 from .board_scene import STEPS, BoardScene, Passage, stepped
@@ -178,11 +179,7 @@ class ReportScene(BoardScene):
 
     def _numbered(self, ply: int, moves: tuple[str, ...]) -> str:
         """Moves with numbers; the first one is made after ``ply`` moves of the game."""
-        texts = []
-        for place, text in enumerate(moves):
-            number = self.session.number_of(ply + place)
-            texts.append(f"{number} {text}" if place == 0 or not number.endswith("...") else text)
-        return " ".join(texts)
+        return " ".join(numbered(moves, ply + (self.session.first_color is Color.WHITE)))
 
     def _row(self, move: MoveReport) -> MistakeRow:
         mark = {"inaccuracy": "?!", "mistake": "?", "blunder": "??"}.get(move.judgement, "")
