@@ -110,6 +110,7 @@ class MenuScene(Scene):
     name = "menu"
     title = ""
     board = False  # whether to show the game's board beside the menu
+    ends_with_back = True  # whether the last button leaves the menu
 
     def __init__(self, app: "App") -> None:
         super().__init__(app)
@@ -156,7 +157,7 @@ class MenuScene(Scene):
         return isinstance(self.menu.get_selected_widget(), pygame_menu.widgets.TextInput)
 
     def leave(self) -> None:
-        """Goes back to the scene that opened the menu: for Escape and the last button."""
+        """Goes back to the scene that opened the menu."""
         self.app.go.back()
 
     def button(self, title: str, action: Callable[[], object], meaning: str = "") -> None:
@@ -208,6 +209,10 @@ class MenuScene(Scene):
         )
         widget.set_attribute("given", widget.get_value())
         return widget.set_attribute("meaning", meaning).set_attribute("left", left)
+
+    def setter(self, name: str) -> Callable[[Any], None]:
+        """A function that sets an attribute of the page, for a widget's ``change``."""
+        return partial(setattr, self, name)
 
     def guard(self, function: Callable[[Any], None]) -> Callable[..., None]:
         """Wraps ``function`` as a widget's ``onchange``. It ignores calls while the menu is filled, since widgets
@@ -264,6 +269,8 @@ class MenuScene(Scene):
         self._filling = True
         self.menu.disable_render()  # otherwise each new widget would lay out all widgets again
         self.fill()
+        if self.ends_with_back:
+            self.button("Back", self.leave)
         self.menu.enable_render()
         self._filling = False
         self._select(*selected)

@@ -88,7 +88,7 @@ def test_odd_paths_are_told_and_the_window_lives(app: App, tmp_path: Path, text:
     assert page._foot[1] or page.folder == Path("/")
     frames(app)
     page = shown(app, AnalysisPage(app, tmp_path / "games.pdn"))
-    page._name(text)
+    page._typed = text
     frames(app)
     page._start()
     assert page._foot[1]

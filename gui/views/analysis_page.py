@@ -45,19 +45,11 @@ class AnalysisPage(MenuScene):
             meaning = "The champion judges every move; it goes on while you play"
             self.button("Go on" if going_on else "Start", self._start, meaning)
             items = [(f"{seconds:g} s", seconds) for seconds in sorted({*SECONDS, self._seconds})]
-            self.selector(
-                "Time per position", items, self._seconds, self._choose, "More is better; all games take long"
-            )
+            meaning = "More is better; all games take long"
+            self.selector("Time per position", items, self._seconds, self.setter("_seconds"), meaning)
             meaning = "A new file: the games themselves are never changed"
             into = str(self._out) if self._typed is None else self._typed
-            self.text_input("Into", into, 500, meaning, onchange=self.guard(self._name))
-        self.button("Back", self.leave)
-
-    def _choose(self, seconds: float) -> None:
-        self._seconds = seconds
-
-    def _name(self, text: str) -> None:
-        self._typed = text
+            self.text_input("Into", into, 500, meaning, onchange=self.guard(self.setter("_typed")))
 
     def _start(self) -> None:
         self.attempt(self._begin)
@@ -92,11 +84,6 @@ class AnalysisPage(MenuScene):
         elif here.unread:
             self.say(f"Games left out: {len(here.unread)}; the first: {here.unread[0]}", alarm=True)
         else:
-            self.say("All games are judged" if here.outcome() else f"Stopped: {progress_of(here)}")
+            done = f"{progress.done:,} of {progress.games:,} games are judged" if progress else "nothing is judged yet"
+            self.say("All games are judged" if here.outcome() else f"Stopped: {done}")
         self.rebuild()
-
-
-def progress_of(annotator: Annotator) -> str:
-    """Number of judged games, in one line."""
-    progress = annotator.progress
-    return "nothing is judged yet" if progress is None else f"{progress.done:,} of {progress.games:,} games are judged"

@@ -25,6 +25,12 @@ if TYPE_CHECKING:
     from ..app import App
 
 _CHOICES = ("any", "hard", "failed")  # which position comes next
+_PIECES = {  # field of ``Material`` → label
+    "own_kings": "Your kings",
+    "own_men": "Your men",
+    "opp_kings": "Opponent's kings",
+    "opp_men": "Opponent's men",
+}
 _MOST_OF_A_KIND = 5
 _BEGINNING = EndingClass(Material(0, 2, 0, 1), Goal.WIN)  # two kings against one
 _AT_ONCE_S = 0.05  # seconds to wait for a position before the page shows that one is looked for
@@ -155,19 +161,13 @@ class EndingPage(MenuScene):
         self.button("Start", self._start, "Positions are drawn from the tables, which play against you")
         goals = [(deed, goal) for goal, deed in DEEDS.items()]
         self.selector("Task", goals, self.kind.goal, self._set_goal, "What you have to reach; you are to move")
-        for title, field in (("Your kings", "own_kings"), ("Your men", "own_men")):
-            self._count(title, field, counts)
-        for title, field in (("Opponent's kings", "opp_kings"), ("Opponent's men", "opp_men")):
-            self._count(title, field, counts)
+        meaning = "Exact tables of up to 5 pieces come with Crownhead; larger ones can be built"
+        for field, title in _PIECES.items():
+            change = partial(self._set_count, field)
+            self.selector(title, counts, getattr(self.kind.material, field), change, meaning)
         for key, results in list(reversed(record.classes.items()))[:_SHOWN]:
             kind = EndingClass.of_key(key)
             self.button(kind.title, partial(self._open, kind), results.summary)
-        self.button("Back", self.leave)
-
-    def _count(self, title: str, field: str, counts: list[tuple[str, int]]) -> None:
-        meaning = "Exact tables of up to 5 pieces come with Crownhead; larger ones can be built"
-        change = partial(self._set_count, field)
-        self.selector(title, counts, getattr(self.kind.material, field), change, meaning)
 
     def _set_goal(self, goal: Goal) -> None:
         self.kind = self.kind._replace(goal=goal)

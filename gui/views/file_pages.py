@@ -78,7 +78,6 @@ class FilesPage(MenuScene):
         saved = "To the clipboard, and as PNG next to the saved games"
         self.button("Copy the position (picture)", self._copy_picture, saved)
         self.button("Paste a game or a position", app.paste, "PDN or FEN from the clipboard")
-        self.button("Back", self.leave)
 
     def _copy_picture(self) -> None:
         self.attempt(lambda: self.say(keep_picture(self.app, self.app.go.game.plain_picture())))
@@ -105,7 +104,6 @@ class KeptPage(ReadingPage[list[SavedGame]]):
             self.menu.add.label(clean(f"Older ones: Load a PDN file, in {self.app.autosave.folder}"))
         if self.found == []:
             self.menu.add.label(clean(f"none yet; they will be saved in {self.app.autosave.folder}"))
-        self.button("Back", self.leave)
 
     def _resume(self, path: Path) -> None:
         if self.attempt(lambda: take_up(self.app.controller, path, plan_of(self.app))):
@@ -131,8 +129,7 @@ class LoadPage(MenuScene):
 
     def __init__(self, app: "App") -> None:
         super().__init__(app)
-        last = last_folder(app)
-        self.folder = last if is_folder(last) else Path.home()
+        self.folder = last_folder(app)
         self._library: GameLibrary | None = None  # while the number of games is unknown
 
     def fill(self) -> None:
@@ -149,7 +146,6 @@ class LoadPage(MenuScene):
                 self.button(path.name, partial(self._open, path))
         if left_out > 0:
             self.menu.add.label(f"{left_out:,} more, which are not listed: type their names above")
-        self.button("Back", self.leave)
 
     def _entries(self) -> list[tuple[Path, bool]]:
         """Folders and files of games in the folder, folders first; with whether each is a folder."""
@@ -204,7 +200,6 @@ class GamesPage(ReadingPage[PdnGames]):
     def fill(self) -> None:
         if self.found is not None:
             self._list(self.found)
-        self.button("Back", self.leave)
 
     def _list(self, games: PdnGames) -> None:
         titles, load = games.titles, partial(show_game, self, games)
@@ -227,7 +222,6 @@ class SavePage(MenuScene):
         meaning = "Enter saves; if the file exists, you are asked what to do"
         field = self.text_input("File", str(default), 500, meaning, onreturn=self._save)
         self.button("Save", lambda: self._save(field.get_value()), str(default.parent))
-        self.button("Back", self.leave)
 
     def _save(self, text: str) -> None:
         self.attempt(lambda: self._save_as(typed_file(text, last_folder(self.app))))
@@ -264,7 +258,6 @@ class PreferencesPage(MenuScene):
         self.preference("Animation of moves", SPEEDS, "animation_ms")
         for field, title in SWITCHES.items():
             self.preference(title, ON_OFF, field)
-        self.button("Back", self.leave)
 
     def prefer(self, field: str, value: object) -> None:
         if field == "fullscreen":

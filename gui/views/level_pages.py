@@ -27,7 +27,7 @@ class WelcomePage(MenuScene):
     """The page of the first start: one click chooses the opponent and begins a game."""
 
     title = "Welcome: how strong are you?"
-    board = True
+    board, ends_with_back = True, False
 
     def fill(self) -> None:
         for text, name in _FIRST_CHOICES.items():

@@ -28,7 +28,8 @@ class LibraryPage(MenuScene):
 
     def fill(self) -> None:
         meaning = "Players, event, place, date or opening, like: smith defiance; Enter searches"
-        self.text_input("Search", self._words, 100, meaning, onchange=self.guard(self._type), onreturn=self._search)
+        typed, search = self.guard(self.setter("_words")), partial(self._choose, "_words")
+        self.text_input("Search", self._words, 100, meaning, onchange=typed, onreturn=search)
         self.selector("Result", RESULTS, self._result, partial(self._choose, "_result"), "How the games ended")
         meaning = "Only games that came to the position on the board, in whatever order of moves"
         self.selector("With the board's position", ON_OFF, self._here, partial(self._choose, "_here"), meaning)
@@ -49,7 +50,6 @@ class LibraryPage(MenuScene):
             self.button(
                 "Previous …", partial(self._turn, max(0, self._first - SHOWN)), "The previous games of the list"
             )
-        self.button("Back", self.leave)
 
     def poll(self) -> None:
         seen = self.library.count, self.library.done
@@ -70,13 +70,6 @@ class LibraryPage(MenuScene):
         query = Query(self._words, self._result, key)
         self.attempt(lambda: found.append(self.library.search(query, self._first, SHOWN)))
         return found[0] if found else (0, [])
-
-    def _type(self, words: str) -> None:
-        self._words = words
-
-    def _search(self, words: str) -> None:
-        self._words = words
-        self._turn(0)
 
     def _choose(self, field: str, value: object) -> None:
         setattr(self, field, value)

@@ -59,7 +59,6 @@ class MatchPage(MenuScene):
             self.text_input("Save as PDN", str(default), 500, "Enter saves all games of the match", onreturn=self._save)
             for row in series.rows()[-_MOST_ROWS:]:
                 self.menu.add.label(row)
-        self.button("Back", self.leave)
 
     def _under_way(self, series: MatchSeries) -> None:
         playing = series.at_board(self.app.controller) and not series.stopped
@@ -76,14 +75,9 @@ class MatchPage(MenuScene):
         for title, who in (("First", "first"), ("Second", "second")):
             label = stored_spec(self.app, who).label
             self.button(f"{title}: {label} …", self.opener(OpponentPage, who=who), "Kind and strength of the player")
-        self.selector("Games", [(str(count), count) for count in GAMES], self._games, self._choose_games, "How many")
-        self.selector("From", OPENINGS, self._openings, self._choose_openings, "Another opening for every pair")
-
-    def _choose_games(self, games: int) -> None:
-        self._games = games
-
-    def _choose_openings(self, openings: str) -> None:
-        self._openings = openings
+        counts = [(str(count), count) for count in GAMES]
+        self.selector("Games", counts, self._games, self.setter("_games"), "How many")
+        self.selector("From", OPENINGS, self._openings, self.setter("_openings"), "Another opening for every pair")
 
     def _start(self) -> None:
         tools = self.app.match_tools

@@ -101,7 +101,7 @@ def plan_of(app: "App") -> GamePlan:
 
 class MainPage(MenuScene):
     title = "Crownhead"
-    board = True
+    board, ends_with_back = True, False
 
     def fill(self) -> None:
         app, go, session = self.app, self.app.go, self.app.controller.session
@@ -164,7 +164,6 @@ class NewGamePage(MenuScene):
         clocks = dict.fromkeys([*CLOCKS, preferences.time_control])  # another one, from the preferences
         labels = [(TimeControl.parse(text).label, text) for text in clocks]
         self.preference("Clock", labels, "time_control", "Per move, or a time for the game with a bonus per move")
-        self.button("Back", self.leave)
 
     def prefer(self, field: str, value: object) -> None:
         super().prefer(field, value)
@@ -225,7 +224,6 @@ class OpponentPage(ReadingPage[tuple[CheckpointEntry, ...]]):
         self._strength(spec)
         if spec.kind == "network":
             self._network(spec)
-        self.button("Back", self.leave)
 
     def _network(self, spec: OpponentSpec) -> None:
         change = partial(self.change, rebuild=False)
@@ -281,7 +279,6 @@ class CheckpointPage(ReadingPage[tuple[CheckpointEntry, ...]]):
             self.button(entry.label, partial(self._choose, entry.folder), entry.detail or entry.folder)
         meaning = "A checkpoint's or a run's folder that is not in the list; Enter takes it"
         self.text_input("Folder", "", 300, meaning, onreturn=self._typed)
-        self.button("Back", self.leave)
 
     def _typed(self, text: str) -> None:
         path = text.strip()
@@ -308,7 +305,6 @@ class SearchPage(MenuScene):
                 self.menu.add.label(group, font_color=self.app.style.theme.accent)
             self._add(setting, self.opponent.spec)
         self.button("As they come", self._reset, "Sets all of these back")
-        self.button("Back", self.leave)
 
     def _add(self, setting: Setting, spec: OpponentSpec) -> None:
         value = setting.text(spec.search)
@@ -347,6 +343,7 @@ class SearchPage(MenuScene):
 
 class BallotPage(MenuScene):
     title = "Ballots"
+    ends_with_back = False
 
     def fill(self) -> None:
         for ballot in ballots():

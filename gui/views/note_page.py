@@ -1,6 +1,5 @@
 """The page for the comment on a move and for removing its variation."""
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from ..help import Action, keys_of
@@ -30,13 +29,12 @@ class NotePage(MenuScene):
             self._of, self._glyph = (session.version, session.ply), glyph
         if session.ply == 0:
             self.menu.add.label("Go to a move first: a comment is about the last one")
-            self.button("Back", self.leave)
             return
         move = f"{session.number_of(session.ply - 1)} {session.texts[session.ply - 1]}"
         glyphs = [
             (f"{sign} {text}", number) for number, (sign, text) in enumerate(zip(GLYPHS, _MEANINGS, strict=True), 1)
         ]
-        self.selector(f"{move} is", [("not judged", None), *glyphs], self._glyph, partial(setattr, self, "_glyph"), "")
+        self.selector(f"{move} is", [("not judged", None), *glyphs], self._glyph, self.setter("_glyph"), "")
         title, meaning = "Comment", "Enter keeps it"
         if len(comment) > _LONGEST:
             title, comment, meaning = "New comment", "", f"It replaces the present one of {len(comment):,} characters"
@@ -45,22 +43,19 @@ class NotePage(MenuScene):
         self.menu.select_widget(self._text)
         self.button("Keep", self._keep, "It is saved with the game")
         if title != "Comment":
-            self.button("Remove the comment", self._remove_comment, "And keep the judgement")
+            self.button("Remove the comment", lambda: self._annotate(""), "And keep the judgement")
         if session.others():
             others = f"Instead: {', '.join(session.others())} ({keys_of(Action.VARIATION)} on the board)"
             self.button("To the next variation", self._turn, others)
         if not session.on_main_line:
             self.button("Remove this variation", self._remove, "Back to the line that it belongs to")
-        self.button("Back", self.leave)
 
     def _keep(self) -> None:
         text = self._text.get_value()
-        comment = None if text == self._before else text
-        if self.attempt(lambda: self.app.controller.session.annotate(self._glyph, comment)):
-            self.leave()
+        self._annotate(None if text == self._before else text)
 
-    def _remove_comment(self) -> None:
-        if self.attempt(lambda: self.app.controller.session.annotate(self._glyph, "")):
+    def _annotate(self, comment: str | None) -> None:
+        if self.attempt(lambda: self.app.controller.session.annotate(self._glyph, comment)):
             self.leave()
 
     def _turn(self) -> None:
