@@ -309,19 +309,13 @@ class GameController:
             return
         self._drop_request()
         self.session.go_to(ply)
-        self.notice = ""
-        played = self.session.on_main_line or self.session.finished  # what is tried after the end, agents answer
-        self.browsing = not (self.session.at_end and played)
-        if not self.browsing:
-            self._rewind(ply)
-        self._set_clock()
-        self._synchronise()
+        self._look(self.session.on_main_line or self.session.finished)  # what is tried after the end, agents answer
 
     def turn_to_variation(self) -> None:
         """Replaces the last move shown by the next alternative that was played or looked at."""
         self._drop_request()
         if self.session.turn_to_variation():
-            self._look()
+            self._look(self.session.on_main_line)
         else:
             self.say("no other move was made here")
 
@@ -329,18 +323,18 @@ class GameController:
         """Shows a line of play from the start position; moves that were not played become a variation."""
         self._drop_request()
         if self._attempt(lambda: self.session.keep_line(moves)):
-            self._look()
+            self._look(self.session.on_main_line)
 
     def remove_variation(self) -> None:
         """Removes the variation that is shown."""
         self._drop_request()
         if self._attempt(self.session.remove_variation):
-            self._look()
+            self._look(self.session.on_main_line)
 
-    def _look(self) -> None:
-        """Updates the state after a change of line. Agents do not move unless the end of the main line is shown."""
+    def _look(self, in_play: bool) -> None:
+        """Updates the state after a change of position; agents only move at the end of a line ``in_play``."""
         self.notice = ""
-        self.browsing = not (self.session.at_end and self.session.on_main_line)
+        self.browsing = not (self.session.at_end and in_play)
         if not self.browsing:
             self._rewind(self.session.ply)
         self._set_clock()

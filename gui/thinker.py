@@ -78,7 +78,7 @@ class Thinker:
         known: exact values for reports, see ``GameReview``; called in the thinker's thread.
 
     Attributes:
-        snapshot, review: latest snapshots of ``request`` and ``review_game``; None before the first.
+        snapshot, review: latest snapshots of a search and of a report; None before the first.
     """
 
     def __init__(
@@ -112,35 +112,30 @@ class Thinker:
 
         Args:
             mode: "play": the search of the opponent ``spec``. "hint": the same without variety and contempt.
-                "analyse": like "hint", but until it is cancelled or its memory is full.
+                "analyse": like "hint", but until it is cancelled or its memory is full. "report": the report on the
+                game that led to the board, with searches like "hint".
             seconds: time limit in addition to that of ``spec``, such as by a clock.
 
         Returns:
             The ``number`` of its snapshots.
         """
-        return self._put(board, spec if mode == "play" else steady(spec), mode, seconds)
+        with self._changed:
+            if self._closed:
+                raise RuntimeError("this thinker was closed")
+            self._stop()
+            self._number += 1
+            asked = spec if mode == "play" else steady(spec)
+            job = self._job = self._waiting = _Job(self._number, board.copy(), asked, mode, seconds)
+            first = Snapshot(job.number, mode, "loading", asked.name, board.fen(), board.ply, board.turn)
+            setattr(self, job.slot, first)
+            self._changed.notify()
+            return job.number
 
     def prepare(self, spec: OpponentSpec) -> None:
         """Begins to make a player that will be needed soon; an error is reported at its first request."""
         with self._changed:
             self._wanted = spec
             self._changed.notify()
-
-    def review_game(self, board: Board, spec: OpponentSpec) -> int:
-        """Begins the report on the game that led to a board, with searches by ``spec``; see ``request``."""
-        return self._put(board, steady(spec), "report", None)
-
-    def _put(self, board: Board, spec: OpponentSpec, mode: Mode, seconds: float | None) -> int:
-        with self._changed:
-            if self._closed:
-                raise RuntimeError("this thinker was closed")
-            self._stop()
-            self._number += 1
-            job = self._job = self._waiting = _Job(self._number, board.copy(), spec, mode, seconds)
-            first = Snapshot(job.number, mode, "loading", spec.name, board.fen(), board.ply, board.turn)
-            setattr(self, job.slot, first)
-            self._changed.notify()
-            return job.number
 
     def move_now(self) -> None:
         """Ends the search for a move and takes the best one so far. Has no effect on players that cannot be watched."""

@@ -288,7 +288,7 @@ def wait(thinker: Thinker) -> None:
 def test_the_thinker_writes_reports() -> None:
     thinker = Thinker(Opponents())
     try:
-        number = thinker.review_game(played(BLUNDER), ALPHABETA)
+        number = thinker.request(played(BLUNDER), ALPHABETA, "report")
         assert thinker.review.number == number
         wait(thinker)
         assert (thinker.review.status, thinker.review.progress, thinker.review.error) == ("done", 1.0, None)
@@ -311,7 +311,7 @@ def test_a_report_can_be_stopped_and_what_is_written_stays() -> None:
 
     thinker = Thinker(Opponents(lambda spec: Slow(game, [(0.0, None)] * 6 + [(0.0, "9x18")])))
     try:
-        thinker.review_game(game, OpponentSpec())
+        thinker.request(game, OpponentSpec(), "report")
         assert reached.wait(PATIENCE)
         thinker.cancel()
         assert (thinker.review.status, thinker.busy) == ("stopped", False)

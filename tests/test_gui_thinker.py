@@ -429,7 +429,7 @@ def test_what_cannot_be_watched_plays_but_does_not_analyse(table) -> None:
     thinker.thinker.request(Board(), NETWORK)
     assert thinker.wait().move == Board().legal_moves[2]
     assert thinker.wait().moves[0].pdn == Board().pdn(Board().legal_moves[2])
-    thinker.thinker.review_game(Board(), NETWORK)
+    thinker.thinker.request(Board(), NETWORK, "report")
     until(lambda: not thinker.thinker.busy)
     assert "cannot analyse" in thinker.thinker.review.error
     assert len(thinker.made) == 1

@@ -81,7 +81,7 @@ class ReportScene(BoardScene):
         self._worst: tuple[MoveReport, ...] = ()
         self._faults: tuple[MoveReport, ...] = ()  # empty until all are known
         adviser = app.controller.adviser()
-        self._number = app.thinker.review_game(self.boards[-1], adviser) if self.session.nodes else None
+        self._number = app.thinker.request(self.boards[-1], adviser, "report") if self.session.nodes else None
         self._buttons()
 
     def _buttons(self) -> None:
