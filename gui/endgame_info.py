@@ -132,18 +132,15 @@ class EndgameInfo:
 
     def value(self, board: Board) -> int | None:
         """The tables' value for the side to move: 1 win, 0 draw, -1 loss; None if unknown. May read from disk."""
-        own, opp, _ = board.words()
-        pieces = (own | opp).bit_count()
         try:
-            tables = self._open_tables() if pieces <= TABLE_PIECES else None
-            return tables.get_wdl(board) if tables is not None and pieces <= tables.max_pieces else None
+            tables = self._tables_for(board)
+            return None if tables is None else tables.get_wdl(board)
         except Exception:  # the verdict shows the error
             return None
 
     def looking_up(self, board: Board) -> bool:
         """Whether the position is being looked up, or will be at the next ``ask``."""
-        own, opp, _ = board.words()
-        asked = (own | opp).bit_count() <= max(TABLE_PIECES, ORACLE_PIECES)
+        asked = _pieces(board) <= max(TABLE_PIECES, ORACLE_PIECES)
         return asked and not self._closed and board.fen() not in self._known
 
     def close(self) -> None:
@@ -162,28 +159,31 @@ class EndgameInfo:
             del self._known[next(iter(self._known))]
 
     def _verdict(self, board: Board) -> Verdict:
-        exact: Exact | None = None
-        plies, answer, errors = None, None, []
-        moves: tuple[ExactMove, ...] = ()
-        line, line_pdn = tuple[Move, ...](), tuple[str, ...]()
-        own, opp, _ = board.words()
-        pieces = (own | opp).bit_count()
+        verdict, errors = Verdict(board.fen(), board.turn), []
         if not board.legal_moves:
-            return Verdict(board.fen(), board.turn)
+            return verdict
         try:
-            tables = self._open_tables() if pieces <= TABLE_PIECES else None
-            if tables is not None and pieces <= tables.max_pieces:
-                exact, plies = _probe(tables, board)
-                moves = _moves(tables, board) if exact is not None else ()
-                line, line_pdn = _line(tables, board, moves)
+            tables = self._tables_for(board)
+            if tables is not None and (value := tables.get_wdl(board)) is not None:
+                verdict = verdict._replace(exact=_EXACT[value], plies=plies_of(tables, board))
+                verdict = verdict._replace(moves=_moves(tables, board))
+                line = _line(tables, board, verdict.moves)
+                verdict = verdict._replace(
+                    line=tuple(step.move for step in line), line_pdn=tuple(step.pdn for step in line)
+                )
         except Exception as error:  # such as a damaged file: the game goes on without tables
             errors.append(_one_line("tables", error))
         try:
-            if self._oracle is not None and pieces <= ORACLE_PIECES:
-                answer = self._oracle(board)
+            if self._oracle is not None and _pieces(board) <= ORACLE_PIECES:
+                verdict = verdict._replace(oracle=self._oracle(board))
         except Exception as error:
             errors.append(_one_line("oracle", error))
-        return Verdict(board.fen(), board.turn, exact, plies, answer, "; ".join(errors) or None, moves, line, line_pdn)
+        return verdict._replace(error="; ".join(errors) or None)
+
+    def _tables_for(self, board: Board) -> Tablebase | None:
+        """The tables; None if there are none for this number of pieces."""
+        tables = self._open_tables() if _pieces(board) <= TABLE_PIECES else None
+        return tables if tables is not None and _pieces(board) <= tables.max_pieces else None
 
     def _open_tables(self) -> Tablebase | None:
         """Returns the tables, opened at the first call. If that fails, it raises once and later returns None."""
@@ -194,10 +194,9 @@ class EndgameInfo:
             return self._tables
 
 
-def _probe(tables: Tablebase, board: Board) -> tuple[Exact | None, int | None]:
-    """Result and distance of a position, each None where no table covers it."""
-    value = tables.get_wdl(board)
-    return (None, None) if value is None else (_EXACT[value], plies_of(tables, board))
+def _pieces(board: Board) -> int:
+    own, opp, _ = board.words()
+    return (own | opp).bit_count()
 
 
 def _moves(tables: Tablebase, board: Board) -> tuple[ExactMove, ...]:
@@ -210,14 +209,14 @@ def _moves(tables: Tablebase, board: Board) -> tuple[ExactMove, ...]:
     return tuple(sorted(found, key=lambda exact: exact.rank))
 
 
-def _line(tables: Tablebase, board: Board, moves: tuple[ExactMove, ...]) -> tuple[tuple[Move, ...], tuple[str, ...]]:
-    """The line of best play that begins with the first of ``moves``, as moves and in PDN."""
+def _line(tables: Tablebase, board: Board, moves: tuple[ExactMove, ...]) -> list[ExactMove]:
+    """The line of best play that begins with the first of ``moves``."""
     after, line = board.copy(), list[ExactMove]()
     while moves and moves[0].plies is not None and len(line) < _LONGEST_LINE:
         line.append(moves[0])
         after.push(moves[0].move)
         moves = _moves(tables, after)
-    return tuple(step.move for step in line), tuple(step.pdn for step in line)
+    return line
 
 
 def _one_line(what: str, error: Exception) -> str:

@@ -13,12 +13,11 @@ from engine.puzzles.puzzle import Goal
 from engine.tablebase import Tablebase
 from engine.tablebase.material import Material, parse_name
 
-from .ending_exercise import VALUES, Ending, EndingExercise
+from .ending_exercise import DEEDS, VALUES, Ending, EndingExercise, counted
 
 _CANDIDATES = 24  # positions drawn, of which the hardest is asked
 _LEAST_MOVES, _UNKNOWN_MOVES = 10, 40  # moves allowed for a win: smallest number, and number without a distance
 _HOLDING_MOVES = 10
-DEEDS = {Goal.WIN: "Win", Goal.DRAW: "Hold the draw"}
 
 
 class EndingClass(NamedTuple):
@@ -45,9 +44,8 @@ class EndingClass(NamedTuple):
 
 
 def _pieces(men: int, kings: int) -> str:
-    counts = ((kings, "king"), (men, "man"))
-    plural = {"king": "kings", "man": "men"}
-    return " and ".join(f"{count} {plural[name] if count > 1 else name}" for count, name in counts if count)
+    counts = counted(kings, "king") if kings else "", counted(men, "man", "men") if men else ""
+    return " and ".join(filter(None, counts))
 
 
 def draw_ending(tables: Tablebase, kind: EndingClass, hard: bool, rng: np.random.Generator) -> Ending | None:
@@ -107,8 +105,3 @@ def score(exercise: EndingExercise, shortest: int | None) -> str:
     if exercise.thrown:
         parts.append(f"Thrown away: {counted(exercise.thrown, 'half point')}.")
     return " ".join(parts)
-
-
-def counted(number: int, one: str, many: str = "") -> str:
-    """A number with its noun in the singular or plural: ``1 ply``, ``2 plies``."""
-    return f"{number} {one if number == 1 else many or one + 's'}"

@@ -13,7 +13,13 @@ from engine.tablebase import Tablebase
 from .exercise import Exercise, Task, numbered_line
 
 VALUES = {Goal.WIN: 1, Goal.DRAW: 0}
+DEEDS = {Goal.WIN: "Win", Goal.DRAW: "Hold the draw"}
 _REFUTATION = 6  # plies of best play that are shown after a wrong move
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """A number with its noun in the singular or plural: ``1 ply``, ``2 plies``."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
 
 
 class Ending(NamedTuple):
@@ -51,10 +57,9 @@ class EndingExercise(Exercise):
         self._best: tuple[str, Move] | None = None  # FEN and best move
         self._why, self.thrown = "", 0
         board = Board(ending.fen)
-        deed = "Win" if ending.goal is Goal.WIN else "Hold the draw"
         within = "within" if ending.goal is Goal.WIN else "for"
-        self._count = f"{ending.moves} move{'' if ending.moves == 1 else 's'}"
-        super().__init__(Task(board, (), 1, f"{board.turn} to move. {deed} {within} {self._count}."))
+        self._count = counted(ending.moves, "move")
+        super().__init__(Task(board, (), 1, f"{board.turn} to move. {DEEDS[ending.goal]} {within} {self._count}."))
 
     def again(self) -> None:
         super().again()

@@ -11,8 +11,8 @@ from engine.knowledge.lines import plies_of
 from engine.puzzles.puzzle import Goal
 from engine.tablebase.material import EVEN_PIECES, Material
 
-from ..endgame_trainer import DEEDS, EndingClass, draw_ending, repeated_ending, score
-from ..ending_exercise import Ending, EndingExercise
+from ..endgame_trainer import EndingClass, draw_ending, repeated_ending, score
+from ..ending_exercise import DEEDS, Ending, EndingExercise
 from ..exercise import Exercise
 from ..help import Action
 from ..menus import MenuScene
