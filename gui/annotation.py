@@ -9,10 +9,8 @@ from engine.fen import Color
 from engine.pdn import PdnGame, PdnNode
 
 from .game_lines import copied
-from .game_report import GameReport, MoveReport
-from .session import GLYPHS
-
-_GLYPHS = {"inaccuracy": 6, "mistake": 2, "blunder": 4}  # ?!, ? and ??
+from .game_report import SIGNS, GameReport, MoveReport
+from .session import GLYPHS, glyph_of
 
 
 class FaultFigures(TypedDict):
@@ -64,8 +62,8 @@ def annotated(game: PdnGame, report: GameReport, annotator: str) -> PdnGame:
 def _annotate(node: PdnNode, move: MoveReport, score: float, before: Board) -> None:
     text = f"Black {100 * score:.0f}%"
     if move.judgement and not move.forced:
-        if not any(1 <= nag <= len(GLYPHS) for nag in node.nags):
-            node.nags.insert(0, _GLYPHS[move.judgement])
+        if glyph_of(node) is None:
+            node.nags.insert(0, GLYPHS.index(SIGNS[move.judgement]) + 1)
         text += f", {100 * move.loss:.0f}% given away; better {move.best_pdn}"
         if line := _line(before, move.line):
             node.variations.insert(0, line)

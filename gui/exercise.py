@@ -50,12 +50,11 @@ def task_of_mistake(board: Board, mistake: MoveReport) -> Task:
         board: position before the mistake.
     """
     start = Board(board.fen())
-    after, line = start.copy(), []
-    for text in mistake.line or (mistake.best_pdn,):
-        line.append(after.push_pdn(text))
+    after = start.copy()
+    line = tuple(after.push_pdn(text) for text in mistake.line or (mistake.best_pdn,))
     question = f"{start.turn} played {mistake.pdn} and gave {100 * mistake.loss:.0f} % away. What is better?"
     moral = mistake.reason.text if mistake.reason is not None else ""
-    return Task(start, tuple(line), 1, question, mistake.before - _TOLERATED, moral)
+    return Task(start, line, 1, question, mistake.before - _TOLERATED, moral)
 
 
 class Exercise:

@@ -20,6 +20,7 @@ from engine.reasons.reason import Reason
 Judgement = Literal["", "inaccuracy", "mistake", "blunder"]
 HALVING_LOSS = 0.1  # loss of expected score that halves a move's accuracy
 LEAST_LOSS: Mapping[Judgement, float] = {"inaccuracy": 0.05, "mistake": 0.1, "blunder": 0.2}
+SIGNS: Mapping[Judgement, str] = {"": "", "inaccuracy": "?!", "mistake": "?", "blunder": "??"}
 _LONGEST_LINE = 8  # plies
 _SLICE = 0.02  # seconds between two checks of the clock
 NOTICEABLE = 0.005  # smallest loss of expected score that counts: less is uncertainty of the search

@@ -81,11 +81,8 @@ class MatchSeries:
         opening = self._openings[index // 2 % len(self._openings)]
         first = Color.BLACK if index % 2 == 0 else Color.WHITE
         agents = {first: self.players[0], first.other: self.players[1]}
-        board, texts = Board(opening.start_fen), []
-        for move in opening.move_stack:
-            texts.append(board.pdn(move))
-            board.push(move)
-        controller.start(GamePlan(frozenset(), agents, opening.start_fen, tuple(texts)))
+        texts = Board(opening.start_fen).pdn_line(opening.move_stack)
+        controller.start(GamePlan(frozenset(), agents, opening.start_fen, texts))
         controller.session.headers |= {"Event": "Match", "Round": str(index + 1)}
         self._game, self._ended_at, self.stopped = controller.session.game, None, False
         self._helped = False

@@ -23,6 +23,11 @@ _WINNERS = {result: color for color, result in RESULTS.items()}
 _FEN_LIKE = re.compile(r"\s*[BW]\s*:\s*[BW]", re.IGNORECASE)
 
 
+def glyph_of(node: PdnNode) -> int | None:
+    """PDN's number of the first of ``GLYPHS`` that a move has; None if it has none."""
+    return next((nag for nag in node.nags if 1 <= nag <= len(GLYPHS)), None)
+
+
 class SessionError(DraughtsError):
     """An action is not possible in the current state of the game."""
 
@@ -65,6 +70,15 @@ AGREED = Ending(None, "agreed", RESULTS[None])
 def _check_start(board: Board) -> None:
     if reasons := why_no_game(board):
         raise FenError(f"no game can begin at this position: {' and '.join(reasons)}")
+
+
+def _played(fen: str, moves: Sequence[Move]) -> tuple[Board, list[str]]:
+    """The board after moves from a position, and the moves in PDN; raises ``IllegalMoveError``."""
+    board, texts = Board(fen), []
+    for move in moves:
+        texts.append(board.pdn(move))
+        board.push(move)
+    return board, texts
 
 
 class GameSession:
@@ -158,11 +172,10 @@ class GameSession:
             FenError, IllegalMoveError: the position is not valid, or a move of the opening is illegal; the current game
                 remains.
         """
-        board, texts = Board(fen), []
+        board = Board(fen)
         for text in opening:
-            move = board.parse_pdn(text)
-            texts.append(board.pdn(move))
-            board.push(move)
+            board.push_pdn(text)
+        board, texts = _played(fen, board.move_stack)
         now = datetime.datetime.now()
         date, time = now.strftime("%Y.%m.%d"), now.strftime("%H:%M:%S")
         headers = {"Event": "?", "Site": "?", "Date": date, "Round": "?", "Time": time}
@@ -260,18 +273,13 @@ class GameSession:
         if self.ply == 0:
             return None, ""
         node = self.nodes[self.ply - 1]
-        glyph = next((nag for nag in node.nags if 1 <= nag <= len(GLYPHS)), None)
-        return glyph, " ".join(filter(None, map(without_commands, node.comments)))
+        return glyph_of(node), " ".join(filter(None, map(without_commands, node.comments)))
 
     def _look_at_line(self, ply: int) -> None:
         """Updates the state to the line shown, with the cursor after its first ``ply`` moves."""
-        nodes, board, texts = self._lines.nodes(), Board(self.start_fen), []
-        for node in nodes:
-            texts.append(board.pdn(node.move))
-            board.push(node.move)
-        self.nodes, self.texts = nodes, texts
+        self.nodes = self._lines.nodes()
+        self.board, self.texts = _played(self.start_fen, [node.move for node in self.nodes])
         self._ending_here = None
-        self.board = board
         self._end_by_rules()
         while self.board.ply > ply:
             self.board.pop()
@@ -349,11 +357,8 @@ class GameSession:
         Raises:
             DraughtsError: a move is illegal, or no game can begin at the start position.
         """
-        board, texts = Board(game.start_fen), []
-        _check_start(board)
-        for node in game.moves:
-            texts.append(board.pdn(node.move))
-            board.push(node.move)
+        _check_start(Board(game.start_fen))
+        board, texts = _played(game.start_fen, [node.move for node in game.moves])
         headers = {name: one_line(text) for name, text in game.headers.items() if name not in _OWN_TAGS}
         self._take(board, copied(game.moves), texts, headers)
         self.comments = game.comments.copy()

@@ -2,12 +2,11 @@
 
 from engine.board import Board
 from engine.fen import Color
-from engine.pdn import PdnNode
 
 from ..controller import GameController
 from ..game_lines import numbered
 from ..help import Action, keys_of
-from ..session import GLYPHS
+from ..session import GLYPHS, glyph_of
 from ..snapshot import MoveRow, Snapshot, of_color
 from .board_view import Arrow
 from .move_panels import LineState, MoveListState, TableRow, TableState
@@ -101,13 +100,9 @@ def move_list_state(controller: GameController, scroll: int, hovered: int | None
     if session.ending is not None:
         result = f"{session.ending.result.replace('1/2-1/2', '½–½')}  {session.ending.text}"
     first = int(session.first_color is Color.WHITE)
-    texts = tuple(text + glyph_of(node) for text, node in zip(session.texts, session.nodes, strict=True))
-    return MoveListState(texts, first, session.ply, result, scroll, hovered)
-
-
-def glyph_of(node: PdnNode) -> str:
-    """The glyph of a move, such as ``!?``; "" if it has none."""
-    return next((GLYPHS[nag - 1] for nag in node.nags if 1 <= nag <= len(GLYPHS)), "")
+    glyphs = [glyph_of(node) for node in session.nodes]
+    texts = (text + (GLYPHS[glyph - 1] if glyph else "") for text, glyph in zip(session.texts, glyphs, strict=True))
+    return MoveListState(tuple(texts), first, session.ply, result, scroll, hovered)
 
 
 def line_board(snapshot: Snapshot, moves: int) -> Board:

@@ -8,7 +8,7 @@ import pygame
 from engine.fen import Color
 
 from ..game_lines import numbered
-from ..game_report import GameReport, MoveReport
+from ..game_report import SIGNS, GameReport, MoveReport
 from ..help import Action
 from .board_scene import STEPS, BoardScene, Passage, stepped
 from .board_view import Arrow, BoardPicture, picture_of
@@ -182,7 +182,7 @@ class ReportScene(BoardScene):
         return " ".join(numbered(moves, ply + (self.session.first_color is Color.WHITE)))
 
     def _row(self, move: MoveReport) -> MistakeRow:
-        mark = {"inaccuracy": "?!", "mistake": "?", "blunder": "??"}.get(move.judgement, "")
+        mark = SIGNS[move.judgement]
         return f"{self.session.number_of(move.ply)} {move.pdn}{mark}", move.best_pdn, f"{100 * move.loss:.0f} %"
 
     def picture(self) -> BoardPicture:
