@@ -183,7 +183,7 @@ class App:
     def copy_picture(self) -> None:
         """Saves the board as a picture, copies it to the clipboard if possible, and shows a message."""
         try:
-            self.controller.say(keep_picture(self, self.go.game.plain_picture()))
+            self.controller.say(keep_picture(self))
         except OSError as error:
             self.controller.say(str(error), alarm=True)
 

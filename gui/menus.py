@@ -133,7 +133,7 @@ class MenuScene(Scene):
         self._foot, self._stale = (clean(without_fen(text)), alarm), True
 
     def ask(
-        self, text: str, answers: Mapping[str, tuple[str, Callable[[], None] | None]], preselected: str = ""
+        self, text: str, answers: Mapping[str, tuple[str, Callable[[], object] | None]], preselected: str = ""
     ) -> None:
         super().ask(text, answers, preselected)
         self._stale = True

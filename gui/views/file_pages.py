@@ -80,7 +80,7 @@ class FilesPage(MenuScene):
         self.button("Paste a game or a position", app.paste, "PDN or FEN from the clipboard")
 
     def _copy_picture(self) -> None:
-        self.attempt(lambda: self.say(keep_picture(self.app, self.app.go.game.plain_picture())))
+        self.attempt(lambda: self.say(keep_picture(self.app)))
 
     def _copy(self, text: str) -> None:
         self.say("Copied" if put_text(text) else "There is no clipboard here")
@@ -198,11 +198,9 @@ class GamesPage(ReadingPage[PdnGames]):
         self.read("pdn", read)
 
     def fill(self) -> None:
-        if self.found is not None:
-            self._list(self.found)
-
-    def _list(self, games: PdnGames) -> None:
-        titles, load = games.titles, partial(show_game, self, games)
+        if self.found is None:
+            return
+        titles, load = self.found.titles, partial(show_game, self, self.found)
         for number, title in enumerate(titles[:_LISTED_GAMES], 1):
             self.button(f"{number}.  {title}", partial(load, number))
         if len(titles) > _LISTED_GAMES:
@@ -231,14 +229,11 @@ class SavePage(MenuScene):
             self._write(path, add=False)
             return
         answers = {
-            "add": ("Add the game", lambda: self._answered(path, True)),
-            "replace": ("Replace it", lambda: self._answered(path, False)),
+            "add": ("Add the game", partial(self.attempt, lambda: self._write(path, add=True))),
+            "replace": ("Replace it", partial(self.attempt, lambda: self._write(path, add=False))),
             "no": ("Cancel", None),
         }
         self.ask(f"{path.name} is there already.", answers)
-
-    def _answered(self, path: Path, add: bool) -> None:
-        self.attempt(lambda: self._write(path, add))
 
     def _write(self, path: Path, add: bool) -> None:
         self.app.controller.session.save_file(path, add)

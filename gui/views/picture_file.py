@@ -28,13 +28,13 @@ def png_of(picture: BoardPicture, theme: Theme, text: Text) -> bytes:
         return file.getvalue()
 
 
-def keep_picture(app: "App", picture: BoardPicture) -> str:
-    """Saves a picture next to the saved games, copies it if possible, and returns a message that says what was done.
+def keep_picture(app: "App") -> str:
+    """Saves the picture of the position next to the saved games, copies it if possible, and returns a message.
 
     Raises:
         StorageError: the file cannot be written.
     """
-    path, png = app.autosave.new_path(".png"), png_of(picture, app.style.theme, app.text)
+    path, png = app.autosave.new_path(".png"), png_of(app.go.game.plain_picture(), app.style.theme, app.text)
     make_folder(path.parent)
     atomic_write(path, png)
     return f"{'Copied; s' if put_picture(png) else 'S'}aved beside the kept games as {path.name}"

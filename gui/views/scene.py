@@ -35,7 +35,7 @@ class Scene:
         self.style: Style = app.style
         self.panels: list[Panel[Any]] = []
         self.question: Question | None = None
-        self._answers: dict[str, Callable[[], None] | None] = {}
+        self._answers: dict[str, Callable[[], object] | None] = {}
         self._tip: tuple[str, Rect] | None = None
         self._tip_since = 0.0
         self._over: object = None  # state of the question or tooltip over the panels
@@ -78,7 +78,7 @@ class Scene:
         self._blank = True
 
     def ask(
-        self, text: str, answers: Mapping[str, tuple[str, Callable[[], None] | None]], preselected: str = ""
+        self, text: str, answers: Mapping[str, tuple[str, Callable[[], object] | None]], preselected: str = ""
     ) -> None:
         """Shows a question over the scene; ``answers``: name → (label, function or None).
 
