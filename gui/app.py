@@ -178,14 +178,14 @@ class App:
     def copy(self, text: str) -> None:
         """Copies a text to the clipboard and shows a message."""
         copied = put_text(text)
-        self.controller.say("Copied" if copied else "There is no clipboard here", alarm=not copied)
+        self.go.scene.say("Copied" if copied else "There is no clipboard here", alarm=not copied)
 
     def copy_picture(self) -> None:
         """Saves the board as a picture, copies it to the clipboard if possible, and shows a message."""
         try:
-            self.controller.say(keep_picture(self))
+            self.go.scene.say(keep_picture(self))
         except OSError as error:
-            self.controller.say(str(error), alarm=True)
+            self.go.scene.say(str(error), alarm=True)
 
     def paste(self) -> None:
         """Loads a game or a position from the clipboard, or shows what is wrong with it."""

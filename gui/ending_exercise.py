@@ -45,7 +45,6 @@ class EndingExercise(Exercise):
     Against a win they take the longest defence. Against a draw they leave as few drawing moves as possible.
 
     Attributes:
-        made: moves made on the board.
         thrown: half points that wrong moves gave away, including moves that were taken back.
 
     Raises:
@@ -63,7 +62,6 @@ class EndingExercise(Exercise):
 
     def again(self) -> None:
         super().again()
-        self.made: tuple[Move, ...] = ()
         self._told: tuple[Board, tuple[Move, ...]] | None = None
 
     @property
@@ -88,21 +86,14 @@ class EndingExercise(Exercise):
         """The first move of best play in a won or lost position."""
         return board.copy().push_pdn(self._prover.prove(board, 1).line[0].text)
 
-    def answer(self, move: Move) -> None:
-        before = self.step
-        super().answer(move)
-        if self.step > before:
-            self.made = (*self.made, move)
-
-    def take_back(self) -> None:
-        before = self.step
-        super().take_back()
-        self.made = self.made[: len(self.made) - (before - self.step)]
+    @property
+    def made(self) -> tuple[Move, ...]:
+        """The moves made on the board."""
+        return tuple(self.board.move_stack)
 
     def reply(self) -> Move | None:
         move = super().reply()
         if move is not None:
-            self.made = (*self.made, move)
             self._end_of_game()
         return move
 

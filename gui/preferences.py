@@ -49,7 +49,7 @@ class Preferences(BaseModel):
     ballot: int = Field(1, ge=1, le=174, description="number of the chosen ballot")
     time_control: TimeControlText = "-"
     opponents: dict[str, dict[str, JsonValue]] = Field({}, max_length=8, description="agents by seat")
-    search: dict[str, JsonValue] = Field({}, max_length=64, description="search settings that were changed")
+    search: dict[str, JsonValue] = Field({}, exclude=True, max_length=64, description="in older files; nothing uses it")
     collection: str = Field("", max_length=4096, description="file or folder of games for the openings")
     last_folder: str = Field("", max_length=4096, description="folder where a game was last saved or loaded")
 

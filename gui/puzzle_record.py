@@ -48,10 +48,6 @@ THEME_NAMES: dict[Theme, str] = {
 }
 
 
-def _checked_key(key: str) -> str:
-    return EndingClass.of_key(key).key
-
-
 class StoredRecord(BaseModel):
     """A record of one player, stored under ``file_name`` next to the folder of games."""
 
@@ -166,12 +162,15 @@ class EndingResults(BaseModel):
         return " · ".join(parts)
 
 
+EndingKey = Annotated[str, AfterValidator(lambda key: EndingClass.of_key(key).key)]
+
+
 class EndingRecord(StoredRecord):
     """Results of the endgame trainer; ``classes``: ``EndingClass.key`` → results, the last one being trained last."""
 
     file_name = "endings.json"
 
-    classes: dict[Annotated[str, AfterValidator(_checked_key)], EndingResults] = Field({}, max_length=1000)
+    classes: dict[EndingKey, EndingResults] = Field({}, max_length=1000)
 
     def of(self, kind: EndingClass) -> EndingResults:
         """The results of a class, which becomes the last of ``classes``."""

@@ -73,7 +73,7 @@ def test_without_a_clipboard_the_picture_is_saved(app: App, monkeypatch: pytest.
     monkeypatch.setenv("PATH", "")
     begin(app, *Color)
     app.go.show(FilesPage)
-    app.go.scene._copy_picture()  # type: ignore[attr-defined]
+    app.copy_picture()
     assert len(pictures(app)) == 1
 
 

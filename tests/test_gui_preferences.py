@@ -18,11 +18,19 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
     path = tmp_path / "new" / "preferences.json"
     preferences = Preferences(theme="dusk", animation_ms=0, time_control="300+3", mode="agent-agent")
     preferences.opponents = {"agent": {"kind": "network", "simulations": 800, "seconds": None, "path": "a/é"}}
-    preferences.search = {"c_puct": 1.75, "reuse_tree": False}
     save_preferences(preferences, path)
     assert load_preferences(path) == (preferences, "")
     assert json.loads(path.read_text("utf-8"))["theme"] == "dusk"
     assert [file.name for file in path.parent.iterdir()] == ["preferences.json"]
+
+
+def test_a_retired_setting_is_read_and_not_kept(tmp_path: Path) -> None:
+    path = tmp_path / "preferences.json"
+    path.write_text('{"version": 1, "theme": "dusk", "search": {"c_puct": 1.75, "reuse_tree": false}}')
+    preferences, message = load_preferences(path)
+    assert (preferences.theme, message) == ("dusk", "")
+    save_preferences(preferences, path)
+    assert "search" not in json.loads(path.read_text("utf-8"))
 
 
 @pytest.mark.parametrize(

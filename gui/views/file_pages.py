@@ -18,10 +18,8 @@ from ..pdn_files import ENDINGS, PdnGames, clean, is_folder, typed_file, typed_p
 from ..preferences import Preferences
 from ..seats import take_up
 from .analysis_page import AnalysisPage
-from .clipboard import put_text
 from .library_pages import LibraryPage, show_game
 from .menu_pages import plan_of
-from .picture_file import keep_picture
 from .reading_page import ReadingPage
 from .theme import THEMES
 
@@ -73,17 +71,11 @@ class FilesPage(MenuScene):
             self.button(title, self.opener(AnalysisPage, games=running.games), meaning)
         self.button("Save this game …", partial(app.go.open, Action.SAVE), "As PDN")
         self.button("Comment on the last move …", partial(app.go.open, Action.COMMENT), "And variations; saved as PDN")
-        self.button("Copy the game (PDN)", lambda: self._copy(session.pdn()), "To the clipboard")
-        self.button("Copy the position (FEN)", lambda: self._copy(session.fen()), "To the clipboard")
+        self.button("Copy the game (PDN)", lambda: app.copy(session.pdn()), "To the clipboard")
+        self.button("Copy the position (FEN)", lambda: app.copy(session.fen()), "To the clipboard")
         saved = "To the clipboard, and as PNG next to the saved games"
-        self.button("Copy the position (picture)", self._copy_picture, saved)
+        self.button("Copy the position (picture)", app.copy_picture, saved)
         self.button("Paste a game or a position", app.paste, "PDN or FEN from the clipboard")
-
-    def _copy_picture(self) -> None:
-        self.attempt(lambda: self.say(keep_picture(self.app)))
-
-    def _copy(self, text: str) -> None:
-        self.say("Copied" if put_text(text) else "There is no clipboard here")
 
 
 class KeptPage(ReadingPage[list[SavedGame]]):

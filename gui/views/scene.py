@@ -77,6 +77,10 @@ class Scene:
     def forget(self) -> None:
         self._blank = True
 
+    def say(self, text: str, alarm: bool = False) -> None:
+        """Shows one line, by default at the game's board."""
+        self.app.controller.say(text, alarm)
+
     def ask(
         self, text: str, answers: Mapping[str, tuple[str, Callable[[], object] | None]], preselected: str = ""
     ) -> None:

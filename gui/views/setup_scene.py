@@ -125,16 +125,15 @@ class SetupScene(BoardScene):
             self.setup.click(self.setup.cursor)
             self.setup.release()
         elif action is Action.COPY_FEN:
-            self._attempt(self._copy)
+            self._attempt(lambda: self.app.copy(self.setup.fen()))
         elif action is Action.PASTE:
             self._attempt(lambda: self.setup.load_fen(get_text()))
         else:
             return False
         return True
 
-    def _copy(self) -> None:
-        self.app.copy(self.setup.fen())
-        self._noted = self.app.controller.notice  # the line in which it stands is not shown here
+    def say(self, text: str, alarm: bool = False) -> None:
+        self._noted = text
 
     def _attempt(self, action: Callable[[], object]) -> None:
         """Calls ``action``, or shows why it fails."""
