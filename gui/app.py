@@ -33,8 +33,7 @@ from .threads import LAST_WORK_AFTER_AN_ERROR_S, LAST_WORK_S, leave, wait_for_th
 from .views.clipboard import get_text, put_text
 from .views.file_pages import GamesPage
 from .views.geometry import MIN_WINDOW, Rect, text_unit
-from .views.level_pages import WelcomePage, follow_result
-from .views.menu_pages import plan_of
+from .views.menu_pages import WelcomePage, follow_result, plan_of
 from .views.navigation import Navigation
 from .views.picture_file import keep_picture
 from .views.pieces import piece

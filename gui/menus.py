@@ -1,8 +1,9 @@
 """Menus: scenes that show a pygame-menu; they are in ``views.menu_pages`` and ``views.file_pages``."""
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import pygame
 import pygame_menu
@@ -18,6 +19,7 @@ from .help import Action, action_for
 from .messages import without_fen
 from .pdn_files import clean
 from .preferences import Preferences
+from .threads import in_thread
 from .views.board_view import BoardView, Motion, picture_of
 from .views.clipboard import get_text, put_text
 from .views.geometry import Rect
@@ -29,9 +31,11 @@ if TYPE_CHECKING:
 
 textinput.clipboard_copy, textinput.clipboard_paste = put_text, get_text  # type: ignore[assignment]
 pygame_menu.sound.SOUND_INITIALIZED[0] = True  # menus have no sounds, so pygame-menu need not open the audio device
+Found = TypeVar("Found")
 FAULTS = (DraughtsError, OSError)  # errors that a menu shows: bad input, files
 ON_OFF = (("off", False), ("on", True))  # items of a selector
 _LEAST_WIDTH, _LEAST_HEIGHT = 120, 60  # pixels of a menu; a smaller window shows a part of it
+_READING = "Reading …"
 _MOUSE = (pygame.MOUSEMOTION, pygame.MOUSEBUTTONDOWN, pygame.MOUSEBUTTONUP, pygame.MOUSEWHEEL)
 
 
@@ -385,3 +389,43 @@ class MenuScene(Scene):
         if self.question is not None:
             self.question.draw(surface, self.style)
         return [self.window]
+
+
+class ReadingPage(MenuScene, Generic[Found]):
+    """A menu that reads in a thread, so that no frame waits, and is filled again with what was found.
+
+    Attributes:
+        found: what was read; None before, and if it could not be read.
+    """
+
+    def __init__(self, app: "App") -> None:
+        super().__init__(app)
+        self.found: Found | None = None
+        self._reading: Future[Found] | None = None
+        self._begun = False
+
+    def read(self, thread: str, work: Callable[[], Found]) -> None:
+        """Begins to read, once.
+
+        Args:
+            thread: name of the thread, see ``gui.threads``.
+            work: reads; its errors are shown.
+        """
+        if not self._begun:
+            self._reading, self._begun = in_thread(thread, work), True
+            self.say(_READING)
+
+    def poll(self) -> None:
+        reading = self._reading
+        if reading is not None and reading.done() and not self.typing:
+            self._reading = None
+            if self._foot[0] == _READING:
+                self.say("")
+            self.attempt(lambda: setattr(self, "found", reading.result()))
+            chosen = len(self._selectable()) > 1  # not the only button that there was
+            self.place()
+            if not chosen:
+                self.menu.select_widget(self._selectable()[0])
+
+    def _selectable(self) -> list[Any]:
+        return [widget for widget in self.menu.get_widgets() if widget.is_selectable]

@@ -27,8 +27,7 @@ from gui.menus import MenuScene
 from gui.pdn_files import clean, typed_file, typed_path
 from gui.views import clipboard
 from gui.views.analysis_page import AnalysisPage
-from gui.views.collection_page import CollectionPage
-from gui.views.file_pages import FilesPage, LoadPage, SavePage, last_folder
+from gui.views.file_pages import CollectionPage, FilesPage, LoadPage, SavePage, last_folder
 from gui.views.geometry import Rect
 from gui.views.library_pages import LibraryPage
 from gui.views.menu_pages import CheckpointPage, MainPage, OpponentPage, SearchPage

@@ -87,8 +87,7 @@ def test_the_level_follows_results(tmp_path: Path) -> None:
     from gui.endgame_info import EndgameInfo
     from gui.opponents import Opponents
     from gui.plan import GamePlan
-    from gui.views.level_pages import WelcomePage
-    from gui.views.menu_pages import store_spec, stored_spec
+    from gui.views.menu_pages import WelcomePage, store_spec, stored_spec
 
     def at(app: App) -> str:
         return stored_spec(app, "agent").level

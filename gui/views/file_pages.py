@@ -10,17 +10,17 @@ import pygame_menu
 
 from ..autosave import LISTED, SavedGame
 from ..file_analysis import seconds_of
+from ..game_index import sources_in
 from ..game_library import GameLibrary
 from ..help import Action
-from ..menus import ON_OFF, MenuScene
+from ..menus import ON_OFF, MenuScene, ReadingPage
 from ..messages import without_fen
-from ..pdn_files import ENDINGS, PdnGames, clean, is_folder, typed_file, typed_path
+from ..pdn_files import ENDINGS, PdnGames, clean, is_folder, is_there, typed_file, typed_path
 from ..preferences import Preferences
 from ..seats import take_up
 from .analysis_page import AnalysisPage
 from .library_pages import LibraryPage, show_game
 from .menu_pages import plan_of
-from .reading_page import ReadingPage
 from .theme import THEMES
 
 if TYPE_CHECKING:
@@ -179,6 +179,35 @@ class LoadPage(MenuScene):
             self.app.go.show(partial(LibraryPage, library=library))
         elif self.attempt(library.check):
             show_game(self, library, 1)
+
+
+class CollectionPage(LoadPage):
+    """Chooses a PDN file or a folder of them; ``chosen`` is called with its path, or "" for no collection."""
+
+    title = "Games for the openings"
+
+    def __init__(self, app: "App", chosen: Callable[[str], None]) -> None:
+        super().__init__(app)
+        self._chosen = chosen
+
+    def fill(self) -> None:
+        if kept := self.app.preferences.collection:
+            self.button("None but my own", lambda: self._choose(""), f"Now: {kept}")
+        super().fill()
+
+    def _open(self, path: Path) -> None:
+        if not is_there(path):
+            self.say(f"there is no {path}", alarm=True)
+        elif is_folder(path) and not sources_in(path):
+            self.say(f"{path} has no PDN files; crownhead games writes those of a run", alarm=True)
+        elif not (name := str(path.resolve())).isprintable():
+            self.say(f"the name of {path} is no text: rename it first", alarm=True)
+        else:
+            self._choose(name)
+
+    def _choose(self, path: str) -> None:
+        self.leave()
+        self._chosen(path)
 
 
 class GamesPage(ReadingPage[PdnGames]):

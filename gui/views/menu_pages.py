@@ -1,4 +1,4 @@
-"""The pages of the main menu and of a new game."""
+"""The pages of the first start, of the main menu and of a new game."""
 
 import random
 from functools import partial
@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from engine.ballots import ballots, playable_ballots
 from engine.fen import START_FEN, Color
+from engine.players.levels import LEVELS, level_named
 from engine.players.time_control import TimeControl
 
 from ..help import Action
-from ..menus import ON_OFF, MenuScene
+from ..menus import ON_OFF, MenuScene, ReadingPage
 from ..opponents import (
     KIND_NAMES,
     CheckpointEntry,
     OpponentSpec,
+    level_text,
     strength_position,
     strength_steps,
     strength_text,
@@ -23,7 +25,6 @@ from ..opponents import (
 from ..pdn_files import typed_path
 from ..plan import BOTH, GamePlan
 from ..search_settings import SETTINGS, Setting, in_use, with_setting
-from .reading_page import ReadingPage
 
 if TYPE_CHECKING:
     from ..app import App
@@ -60,6 +61,14 @@ _SEATS = {
     "white": "White's agent",
     "first": "The first player",
     "second": "The second player",
+}
+_FIRST_CHOICES = {  # what people may say about themselves → level
+    "I am new to the game": "beginner",
+    "I know the rules": "learner",
+    "I play now and then": "hobby",
+    "I play in a club": "club",
+    "I win tournaments": "candidate",
+    "I am a master": "master",
 }
 STATUS_TEXT = {"std": "", "mail": "added for mail play", "barred": "barred: loses a piece or the game"}
 
@@ -136,6 +145,47 @@ def start(menu: MenuScene) -> None:
     """Begins the game that the preferences describe, or shows why it cannot."""
     if menu.attempt(lambda: menu.app.go.start_game(plan_of(menu.app))):
         menu.app.save_preferences()
+
+
+def follow_result(app: "App") -> str:
+    """After a game against a level, chooses the next level by the result; returns a message, "" if nothing changes.
+
+    The level changes only if the preferences say so and the game was between one person and the level that they have.
+    """
+    controller = app.controller
+    ending, humans = controller.session.ending, controller.humans
+    if not app.preferences.adaptive or ending is None or len(humans) != 1 or not controller.session.on_main_line:
+        return ""
+    (person,) = humans
+    spec = stored_spec(app, "agent")
+    if controller.agents[person.other] != spec or spec.kind != "level":
+        return ""
+    step = 0 if ending.winner is None else 1 if ending.winner is person else -1
+    place = LEVELS.index(level_named(spec.level)) + step
+    if step == 0 or not 0 <= place < len(LEVELS):
+        return ""
+    store_spec(app, "agent", spec.changed(level=LEVELS[place].name))
+    return f"Your next opponent: {LEVELS[place].title}, {level_text(LEVELS[place])}"
+
+
+class WelcomePage(MenuScene):
+    """The page of the first start: one click chooses the opponent and begins a game."""
+
+    title = "Welcome: how strong are you?"
+    board, ends_with_back = True, False
+
+    def fill(self) -> None:
+        for text, name in _FIRST_CHOICES.items():
+            spec, level = OpponentSpec(kind="level", level=name), level_named(name)
+            self.button(text, partial(self._begin, spec), f"Against {level.title}, {level_text(level)}")
+        champion = OpponentSpec(kind="network", timed=True, seconds=1.0)
+        self.button("I fear nobody", partial(self._begin, champion), "Against the champion, a second for each move")
+        self.button("I do not know the rules", partial(self.app.go.open, Action.LESSONS), "Lessons, done at the board")
+        self.button("Later", self.leave, "The menu has all levels and all other opponents")
+
+    def _begin(self, spec: OpponentSpec) -> None:
+        store_spec(self.app, "agent", spec)
+        start(self)
 
 
 class NewGamePage(MenuScene):

@@ -19,8 +19,8 @@ from ..plan import BOTH
 from ..snapshot import Snapshot
 from .board_scene import STEPS, BoardScene, Passage, stepped
 from .board_view import Arrow, BoardPicture
-from .collection_page import CollectionPage
 from .entry_scene import EntryScene
+from .file_pages import CollectionPage
 from .game_facts import short_count, signed
 from .move_panels import OPENING_COLUMNS, MoveTable, TableRow, TableState
 from .widgets import Button
