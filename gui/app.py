@@ -40,7 +40,7 @@ from .views.pieces import piece
 from .views.sounds import Sounds
 from .views.text import Text
 from .views.theme import THEMES, theme_named
-from .views.widgets import Style
+from .views.widgets import Style, turned
 from .window_events import WindowEvents, wake
 
 TITLE = "Crownhead"
@@ -160,8 +160,7 @@ class App:
         return True
 
     def next_theme(self) -> None:
-        names = list(THEMES)
-        self.preferences.theme = names[(names.index(self.style.theme.name) + 1) % len(names)]
+        self.preferences.theme = turned(list(THEMES), self.style.theme.name, 1)
         self.restyle()
 
     def zoom(self, factor: float) -> None:

@@ -7,10 +7,10 @@ import pygame
 
 from ..help import Action
 from .board_view import BoardPicture, BoardView, Motion
-from .geometry import Rect, game_layout, square_under
+from .geometry import Rect, game_layout
 from .scene import Scene
 from .shapes import rounded
-from .widgets import Button, Buttons, Panel, Style
+from .widgets import Button, Buttons, Panel, Style, turned
 
 if TYPE_CHECKING:
     from ..app import App
@@ -143,7 +143,7 @@ class BoardScene(SceneWithBoard):
         self.passage = TextPanel(Passage(""))
         self.rows: list[Buttons] = []
         self.panels = [self.passage]
-        self._focus: tuple[int, str] | None = None
+        self.focus: str | None = None  # name of the button with the keyboard focus
 
     def set_buttons(self, *rows: tuple[Button, ...]) -> None:
         while len(self.rows) < len(rows):
@@ -164,64 +164,45 @@ class BoardScene(SceneWithBoard):
     def press(self, name: str) -> None:
         """Called when a button was pressed."""
 
-    def square(self, number: int | None, begin: bool) -> None:
-        """Called when the mouse button is pressed on the board (``begin``) or held while the pointer moves there."""
-
     def mouse(self, event: pygame.event.Event) -> None:
         if event.type == pygame.MOUSEWHEEL:
             if self.passage.rect.collidepoint(pygame.mouse.get_pos()):
                 self.passage.scroll(-event.y)
-            return
-        if event.type == pygame.MOUSEBUTTONUP:
-            return
-        inside = self.board_rect.collidepoint(event.pos)
-        number = square_under(self.board_rect, event.pos, self.flipped) if inside else None
-        if event.type == pygame.MOUSEBUTTONDOWN and event.button == 1:
-            if inside:
-                self.square(number, True)
+        elif event.type == pygame.MOUSEBUTTONDOWN and event.button == 1:
             for panel in self.rows:
                 button = panel.at(event.pos, self.style.unit)
                 if button is not None and button.enabled:
                     self.press(button.name)
                     return
         elif event.type == pygame.MOUSEMOTION:
-            if event.buttons[0] and inside:
-                self.square(number, False)
             for panel in self.rows:
                 panel.hover(event.pos, self.style.unit)
 
     def act(self, action: Action, event: pygame.event.Event) -> bool:
         if action in (Action.NEXT_CONTROL, Action.PREVIOUS_CONTROL):
-            self._move_focus(1 if action is Action.NEXT_CONTROL else -1)
+            stops = [None, *(button.name for row in self.rows for button in row.buttons if button.enabled)]
+            self._set_focus(turned(stops, self.focus, 1 if action is Action.NEXT_CONTROL else -1))
         elif action is Action.MENU:
-            if self._focus is not None:
-                self._move_focus(0)
+            if self.focus is not None:
+                self._set_focus(None)
             else:
                 self.leave()
         elif action is Action.FLIP:
             self.flipped = not self.flipped
         elif action is Action.NUMBERS:
             self.app.preferences.show_numbers = not self.app.preferences.show_numbers
-        elif action is Action.ENTER and self._focus is not None:
-            self.press(self._focus[1])
+        elif action is Action.ENTER and self.focus is not None:
+            self.press(self.focus)
         elif any(button.name == action for row in self.rows for button in row.buttons):
             self.press(action)
         else:
             return False
         return True
 
-    @property
-    def focus(self) -> str | None:
-        """Name of the button with the keyboard focus, or None."""
-        return None if self._focus is None else self._focus[1]
-
     def leave(self) -> None:
         self.app.go.back()
 
-    def _move_focus(self, step: int) -> None:
-        stops: list[tuple[int, str] | None] = [None]
-        stops += [(row, b.name) for row, panel in enumerate(self.rows) for b in panel.buttons if b.enabled]
-        now = stops.index(self._focus) if self._focus in stops else 0
-        self._focus = stops[(now + step) % len(stops)] if step else None
-        for row, panel in enumerate(self.rows):
-            panel.focused = self._focus[1] if self._focus is not None and self._focus[0] == row else None
+    def _set_focus(self, name: str | None) -> None:
+        self.focus = name
+        for panel in self.rows:
+            panel.focused = name

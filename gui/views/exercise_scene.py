@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..app import App
 
 _REPLY_S = 0.35  # seconds between the solver's move and the opponent's
+_OVER = ("wrong", "late", "solved", "told")  # statuses in which nothing can be entered
 _HINTS = {0: "Hint: piece", 1: "Hint: target", 2: "Show the line"}
 
 
@@ -196,7 +197,7 @@ class ExerciseScene(EntryScene, BoardScene):
         self.set_buttons(
             (
                 Button(Action.HINT, label=label, enabled=status in ("asked", "wrong")),
-                Button(Action.REWIND, label=back, enabled=status in ("wrong", "late", "solved", "told")),
+                Button(Action.REWIND, label=back, enabled=status in _OVER),
             ),
             (*self.more_buttons(), Button("leave", label="Back")),
         )
@@ -231,11 +232,11 @@ class ExerciseScene(EntryScene, BoardScene):
             exercise.hint()
             self._fresh_board()
             self._report()
-        elif exercise is not None and name == Action.REWIND and exercise.status == "wrong":
-            exercise.take_back()
-            self._fresh_board()
-        elif exercise is not None and name == Action.REWIND and exercise.status in ("late", "solved", "told"):
-            exercise.again()
+        elif exercise is not None and name == Action.REWIND and exercise.status in _OVER:
+            if exercise.status == "wrong":
+                exercise.take_back()
+            else:
+                exercise.again()
             self._fresh_board()
 
     def act(self, action: Action, event: pygame.event.Event) -> bool:

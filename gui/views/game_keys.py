@@ -5,6 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ..help import DIRECTIONS, Action
+from .widgets import turned
 
 if TYPE_CHECKING:
     from .game_scene import GameScene
@@ -113,9 +114,7 @@ class GameKeys:
         """Handles the keys of the focus: F6 moves it, arrows and Enter act on the focused part. False for others."""
         if action in (Action.NEXT_CONTROL, Action.PREVIOUS_CONTROL):
             stops = [None, *(button.name for button in self.scene.tools.buttons if button.enabled), "table", "line"]
-            step = 1 if action is Action.NEXT_CONTROL else -1
-            place = stops.index(self.focus) if self.focus in stops else 0
-            self._set_focus(stops[(place + step) % len(stops)])
+            self._set_focus(turned(stops, self.focus, 1 if action is Action.NEXT_CONTROL else -1))
             return True
         if self.focus is None or (self.scene.controller.input.typed and action in (Action.ENTER, Action.CANCEL)):
             return False

@@ -9,7 +9,7 @@ import pygame
 from ..help import Action, help_rows
 from .scene import Scene
 from .shapes import rounded
-from .widgets import Button, Buttons, Panel, Style
+from .widgets import Button, Buttons, Panel, Style, turned
 
 if TYPE_CHECKING:
     from ..app import App
@@ -146,9 +146,7 @@ class HelpScene(Scene):
         if action is Action.MENU:
             self.app.go.back()
         elif action in (Action.NEXT_CONTROL, Action.PREVIOUS_CONTROL):
-            names = list(_TABS)
-            place = names.index(self.about) + (1 if action is Action.NEXT_CONTROL else -1)
-            self._press(names[place % len(names)])
+            self._press(turned(list(_TABS), self.about, 1 if action is Action.NEXT_CONTROL else -1))
         elif action in (Action.NEXT_PAGE, Action.PREVIOUS_PAGE):
             self._turn(1 if action is Action.NEXT_PAGE else -1)
         else:

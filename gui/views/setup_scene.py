@@ -15,6 +15,7 @@ from ..position_setup import PositionSetup
 from .board_scene import BoardScene, Passage
 from .board_view import BoardPicture, sorted_pieces
 from .clipboard import get_text
+from .geometry import square_under
 from .menu_pages import plan_of
 from .widgets import Button
 
@@ -76,16 +77,17 @@ class SetupScene(BoardScene):
         cursor, numbers = self.setup.cursor if self._keyboard else None, self.app.preferences.show_numbers
         return BoardPicture(sorted_pieces(self.setup.pieces), self.flipped, numbers, cursor=cursor)
 
-    def square(self, number: int | None, begin: bool) -> None:
-        self._keyboard, self._said, self._noted = False, "", ""
-        if begin:
-            self.setup.click(number)
-        else:
-            self.setup.drag(number)
-
     def mouse(self, event: pygame.event.Event) -> None:
         if event.type == pygame.MOUSEBUTTONUP:
             self.setup.release()
+        elif event.type != pygame.MOUSEWHEEL and self.board_rect.collidepoint(event.pos):
+            square = square_under(self.board_rect, event.pos, self.flipped)
+            if event.type == pygame.MOUSEMOTION and event.buttons[0]:
+                self._keyboard, self._said, self._noted = False, "", ""
+                self.setup.drag(square)
+            elif event.type == pygame.MOUSEBUTTONDOWN and event.button == 1:
+                self._keyboard, self._said, self._noted = False, "", ""
+                self.setup.click(square)
         super().mouse(event)
 
     def press(self, name: str) -> None:

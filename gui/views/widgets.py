@@ -12,6 +12,13 @@ from .text import Text
 from .theme import Theme, mix
 
 State = TypeVar("State", bound=Hashable)
+Item = TypeVar("Item")
+
+
+def turned(items: Sequence[Item], item: Item, step: int) -> Item:
+    """The item ``step`` places after ``item``, cyclically; counted from the first one if ``item`` is not there."""
+    place = items.index(item) if item in items else 0
+    return items[(place + step) % len(items)]
 
 
 class Style(NamedTuple):
@@ -199,10 +206,6 @@ class Question:
         self.buttons.paint(surface, style)
         return [self.rect.inset(-2)]
 
-    def move_focus(self, step: int) -> None:
-        names = [button.name for button in self.buttons.buttons]
-        self.buttons.focused = names[(names.index(self.buttons.focused or names[0]) + step) % len(names)]
-
     def press(self, point: tuple[int, int], unit: int) -> str | None:
         button = self.buttons.at(point, unit)
         return button.name if button else None
@@ -214,5 +217,6 @@ class Question:
         if name == "escape":
             return self.buttons.buttons[-1].name
         if name in ("tab", "right", "left"):
-            self.move_focus(-1 if name == "left" else 1)
+            names = [button.name for button in self.buttons.buttons]
+            self.buttons.focused = turned(names, self.buttons.focused or names[0], -1 if name == "left" else 1)
         return None
