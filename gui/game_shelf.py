@@ -2,17 +2,9 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 
 from .game_library import GameLibrary
 from .pdn_files import is_folder, is_there
-
-
-class Collection(NamedTuple):
-    """A library of games with a short name for a button."""
-
-    label: str
-    library: GameLibrary
 
 
 class GameShelf:
@@ -42,7 +34,7 @@ class GameShelf:
         self._opened = [*(library for library in self._opened if library in kept), self.library]
         return self.library
 
-    def collections(self, kept: str) -> list[Collection]:
+    def collections(self, kept: str) -> list[GameLibrary]:
         """The current games of the user, the library opened last, and the library of another path.
 
         Args:
@@ -52,14 +44,14 @@ class GameShelf:
         if is_folder(self._own):
             if own := self._others.pop(self._own, None):
                 own.close()
-            found.append(Collection("Your games", self._other(self._own)))
+            found.append(self._other(self._own))
         if self.library is not None and self.library.path != self._own and not self.library.failed:
-            found.append(Collection(self.library.path.name, self.library))
+            found.append(self.library)
         path = Path(kept)
         for other in self._others.keys() - {self._own, path}:
             self._others.pop(other).close()
-        if kept and is_there(path) and all(path != known.library.path.resolve() for known in found):
-            found.append(Collection(path.name, self._other(path)))
+        if kept and is_there(path) and all(path != known.path.resolve() for known in found):
+            found.append(self._other(path))
         return found
 
     def reopen(self, path: Path) -> None:

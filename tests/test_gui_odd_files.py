@@ -55,7 +55,7 @@ def press(app: App, key: int, text: str = "") -> None:
 def read(app: App, scene: OpeningScene, path: Path) -> int:
     """Games of a collection that is chosen and read to its end."""
     scene._opened(str(path))
-    library = scene.collections[-1].library
+    library = scene.collections[-1]
     frames_until(app, lambda: library.done)
     return library.count
 
@@ -77,7 +77,7 @@ def test_a_collection_that_was_stopped_or_changed_is_read_again(app: App, tmp_pa
     path.write_text(GAME * 400)
     scene = openings(app)
     scene._opened(str(path))
-    library = scene.collections[-1].library
+    library = scene.collections[-1]
     frames_until(app, lambda: library.count >= 50)
     library.halt()
     frames_until(app, lambda: library.done)
@@ -90,8 +90,8 @@ def test_a_file_behind_a_link_is_one_collection(app: App, tmp_path: Path) -> Non
     (tmp_path / "games.pdn").write_text(GAME)
     (tmp_path / "link.pdn").symlink_to("games.pdn")
     app.shelf.open(tmp_path / "link.pdn").wait()
-    assert [one.label for one in app.shelf.collections(str(tmp_path / "games.pdn"))].count("link.pdn") == 1
-    assert "games.pdn" not in [one.label for one in app.shelf.collections(str(tmp_path / "games.pdn"))]
+    assert [one.path.name for one in app.shelf.collections(str(tmp_path / "games.pdn"))].count("link.pdn") == 1
+    assert "games.pdn" not in [one.path.name for one in app.shelf.collections(str(tmp_path / "games.pdn"))]
 
 
 def test_a_path_to_nowhere_is_forgotten(app: App) -> None:
@@ -99,7 +99,7 @@ def test_a_path_to_nowhere_is_forgotten(app: App) -> None:
     page._typed("/nope/x.pdn")
     frames_until(app, lambda: page._library is None)
     assert "/nope/x.pdn" in str(page._foot)
-    assert "x.pdn" not in [one.label for one in openings(app).collections]
+    assert "x.pdn" not in [one.path.name for one in openings(app).collections]
     app.go.to_game()
     app.go.open("save")
     assert isinstance(app.go.scene, SavePage)

@@ -111,13 +111,13 @@ def test_the_shelf_names_each_collection_once(tmp_path: Path, library: GameLibra
     own.mkdir()
     shelf.open(library.path)
     kept = shelf.collections(str(library.path))
-    assert [one.label for one in kept] == ["Your games", "some.pdn"]
+    assert [one.path.name for one in kept] == ["own", "some.pdn"]
     shelf.open(own)
-    assert [one.label for one in shelf.collections(str(library.path))] == ["Your games", "some.pdn"]
-    assert [one.label for one in shelf.collections(str(tmp_path / "none"))] == ["Your games"]
+    assert [one.path.name for one in shelf.collections(str(library.path))] == ["own", "some.pdn"]
+    assert [one.path.name for one in shelf.collections(str(tmp_path / "none"))] == ["own"]
     (tmp_path / "other.pdn").write_text(GAMES)
-    (replaced,) = (one.library for one in shelf.collections(str(library.path)) if one.label == "some.pdn")
-    assert [one.label for one in shelf.collections(str(tmp_path / "other.pdn"))] == ["Your games", "other.pdn"]
+    (replaced,) = (one for one in shelf.collections(str(library.path)) if one.path.name == "some.pdn")
+    assert [one.path.name for one in shelf.collections(str(tmp_path / "other.pdn"))] == ["own", "other.pdn"]
     assert (replaced in shelf._others.values(), len(shelf._others)) == (False, 2)
     shelf.close()
 
@@ -170,7 +170,7 @@ def opened(app: App) -> OpeningScene:
     scene = app.go.scene
     assert isinstance(scene, OpeningScene)
     deadline = time.monotonic() + PATIENCE
-    while not all(one.library.done for one in scene.collections):
+    while not all(one.done for one in scene.collections):
         assert time.monotonic() < deadline
         time.sleep(0.01)
     app.frame()

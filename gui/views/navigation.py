@@ -86,7 +86,7 @@ class Navigation:
             if isinstance(scene, LibraryPage):
                 yield scene.library
             elif isinstance(scene, OpeningScene):
-                yield from (collection.library for collection in scene.collections)
+                yield from scene.collections
 
     def _resize(self) -> None:
         self.scene.resize(Rect(0, 0, *self.app.surface.get_size()), self.app.style)

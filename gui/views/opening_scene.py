@@ -10,9 +10,8 @@ from engine.board import Move
 from engine.errors import DraughtsError
 from engine.fen import Color
 
-from ..game_library import IndexInUseError, Played
+from ..game_library import GameLibrary, IndexInUseError, Played
 from ..game_lines import numbered
-from ..game_shelf import Collection
 from ..help import Action
 from ..opening_tree import OpeningTree, TreeRow, gathered
 from ..plan import BOTH
@@ -41,7 +40,7 @@ class OpeningScene(EntryScene, BoardScene):
         session = app.controller.session
         self.flipped = app.go.game.flipped
         self.tree = OpeningTree(list(session.boards()), session.ply)
-        self.collections: list[Collection] = []
+        self.collections: list[GameLibrary] = []
         self.source = 0  # index in ``collections``; one more than the last: all together
         self.rows_known: tuple[TreeRow, ...] = ()
         self._played: list[Played] = []
@@ -117,7 +116,7 @@ class OpeningScene(EntryScene, BoardScene):
 
     def _look_up(self, snapshot: Snapshot | None) -> None:
         """Looks the position up in the collections, if it or they have changed."""
-        libraries = [collection.library for collection in self._sources()]
+        libraries = self._sources()
         asked = self.tree.key, tuple((library, library.count, library.done) for library in libraries), snapshot
         if asked == self._looked_up:
             return
@@ -134,7 +133,7 @@ class OpeningScene(EntryScene, BoardScene):
         self._looked_up = asked
         self.rows_known = self.tree.rows(self._played, snapshot)
 
-    def _sources(self) -> list[Collection]:
+    def _sources(self) -> list[GameLibrary]:
         return self.collections if self.source >= len(self.collections) else [self.collections[self.source]]
 
     def _passage(self, snapshot: Snapshot | None) -> Passage:
@@ -144,8 +143,8 @@ class OpeningScene(EntryScene, BoardScene):
         line = " ".join(numbered(names[skipped:], skipped + (tree.boards[0].turn is Color.WHITE), "…"))
         games = sum(row.played.games for row in self.rows_known)
         parts = [f"{games:,} game{'' if games == 1 else 's'} went on from here"]
-        parts += [f"reading, {one.library.count:,} so far" for one in self._sources() if not one.library.done]
-        parts += [f"read to game {one.library.count:,} only" for one in self._sources() if one.library.cut_short]
+        parts += [f"reading, {one.count:,} so far" for one in self._sources() if not one.done]
+        parts += [f"read to game {one.count:,} only" for one in self._sources() if one.cut_short]
         if not self.collections:
             parts = ["No games yet: play some, or open a file by More"]
         if snapshot is not None and snapshot.count:
@@ -158,11 +157,12 @@ class OpeningScene(EntryScene, BoardScene):
         controller, tree = self.app.controller, self.tree
         session = controller.session
         may = tree.ply > 0 and (session.finished or controller.humans == BOTH) and session.may_keep(tree.line)
-        reading = any(not one.library.done for one in self.collections)
+        reading = any(not one.done for one in self.collections)
         several = len(self.collections) > 1
+        own = self.app.autosave.folder
+        labels = ["Your games" if one.path == own else one.path.name for one in self.collections]
         sources = [
-            Button(f"source {place}", label=one.label, on=self.source == place)
-            for place, one in enumerate(self.collections)
+            Button(f"source {place}", label=label, on=self.source == place) for place, label in enumerate(labels)
         ]
         everything = Button(f"source {len(sources)}", label="All", on=self.source == len(sources))
         more = Button("halt", label="Stop reading") if reading else Button("more", label="More")
@@ -222,7 +222,7 @@ class OpeningScene(EntryScene, BoardScene):
             self.app.go.show(partial(CollectionPage, chosen=self._opened))
         elif name == "halt":
             for one in self.collections:
-                one.library.halt()
+                one.halt()
         elif name == Action.ANALYSE:
             self.analysing = not self.analysing
             self._rest()
