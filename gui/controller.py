@@ -162,7 +162,7 @@ class GameController:
         if score is not None and snapshot.fen == self.session.board.fen():
             before = self.scores.get(self.session.ply)
             if before is None or abs(before - score) > _ANALYSIS_STEP or not snapshot.busy:
-                self.shares[self.session.ply] = snapshot.wdl_of(Color.BLACK) or (score, 0.0, 1.0 - score)
+                self.shares[self.session.ply] = snapshot.black_wdl or (score, 0.0, 1.0 - score)
         answer_offer(self)
         if snapshot.busy or self._asked is None:  # an accepted draw ends the game
             return

@@ -17,9 +17,9 @@ Status = Literal["loading", "thinking", "done", "stopped", "failed"]
 _LONGEST_LINE = 16  # plies of the principal variation
 
 
-def of_color(wdl: Wdl | None, turn: Color, color: Color) -> Wdl | None:
-    """Converts win, draw, loss of the side to move (``turn``) to those of ``color``."""
-    return wdl if wdl is None or color is turn else (wdl[2], wdl[1], wdl[0])
+def of_black(wdl: Wdl | None, turn: Color) -> Wdl | None:
+    """Converts win, draw, loss of the side to move (``turn``) to those of Black."""
+    return wdl if wdl is None or turn is Color.BLACK else (wdl[2], wdl[1], wdl[0])
 
 
 @dataclass(frozen=True)
@@ -82,18 +82,19 @@ class Snapshot:
         """The unit of ``count``, in the singular if it is 1."""
         return self.unit.removesuffix("s") if self.count == 1 else self.unit
 
-    def wdl_of(self, color: Color) -> Wdl | None:
-        return of_color(self.wdl, self.turn, color)
+    @property
+    def black_wdl(self) -> Wdl | None:
+        return of_black(self.wdl, self.turn)
+
+    @property
+    def black_value(self) -> float | None:
+        """P(win) - P(loss) of Black; None if unknown."""
+        return self.value if self.value is None or self.turn is Color.BLACK else -self.value
 
     @property
     def score(self) -> float | None:
         """Expected score of Black, 0 to 1; None if unknown."""
-        value = self.value_of(Color.BLACK)
-        return None if value is None else (1 + value) / 2
-
-    def value_of(self, color: Color) -> float | None:
-        """P(win) - P(loss) of a colour; None if unknown."""
-        return self.value if self.value is None or color is self.turn else -self.value
+        return None if self.black_value is None else (1 + self.black_value) / 2
 
 
 def rows_of(board: Board, thoughts: Sequence[MoveThought]) -> tuple[MoveRow, ...]:

@@ -221,8 +221,7 @@ class Thinker:
     def _answer(self, job: _Job) -> None:
         moves = search_moves(job.board) if job.mode in ("play", "hint") else []
         if len(moves) == 1:
-            row = MoveRow(moves[0], pdn=job.board.pdn(moves[0]))
-            self._show(job, status="done", progress=1.0, moves=(row,), pv=(row.move,), pv_pdn=(row.pdn,), move=row.move)
+            self._show_move(job, moves[0])
             return
         player = self._await(self._bench.player(job.spec), job)
         if not isinstance(player, WatchablePlayer) and job.mode not in ("play", "hint"):
@@ -303,10 +302,13 @@ class Thinker:
         if len(answer) != 1:
             raise PlayerError(f"it answered with {len(answer)} moves, not one")
         move = _legal(job.board, answer[0])
+        self._show_move(job, move, seconds=self._clock() - begun)
+
+    def _show_move(self, job: _Job, move: Move, seconds: float = 0.0) -> None:
+        """Ends a job by a move about which nothing else is known."""
         row = MoveRow(move, pdn=job.board.pdn(move))
-        seconds = self._clock() - begun
-        shown = {"moves": (row,), "pv": (move,), "pv_pdn": (row.pdn,), "seconds": seconds, "progress": 1.0}
-        self._show(job, status="done", move=move, **shown)
+        line = {"moves": (row,), "pv": (move,), "pv_pdn": (row.pdn,)}
+        self._show(job, status="done", progress=1.0, move=move, seconds=seconds, **line)
 
     def _review(self, job: _Job, player: WatchablePlayer) -> None:
         seconds, explainer = job.spec.seconds if job.spec.by_time else None, Explainer(self._known, check=job.check)

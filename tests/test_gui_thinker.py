@@ -181,9 +181,9 @@ def test_the_final_snapshot_is_the_search_that_the_player_makes_alone(table) -> 
     for text in snapshot.pv_pdn:
         after.push_pdn(text)
     assert tuple(after.move_stack[board.ply :]) == snapshot.pv
-    assert snapshot.wdl_of(Color.WHITE) == snapshot.wdl
-    assert snapshot.wdl_of(Color.BLACK) == snapshot.wdl[::-1]
-    assert snapshot.value_of(Color.BLACK) == -snapshot.value_of(Color.WHITE)
+    assert snapshot.turn is Color.WHITE
+    assert snapshot.black_wdl == snapshot.wdl[::-1]
+    assert snapshot.black_value == -snapshot.value
 
 
 def test_a_search_is_seen_while_it_goes_on(table, monkeypatch: pytest.MonkeyPatch) -> None:

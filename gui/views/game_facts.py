@@ -7,7 +7,7 @@ from ..controller import GameController
 from ..game_lines import numbered
 from ..help import Action, keys_of
 from ..session import GLYPHS, glyph_of
-from ..snapshot import MoveRow, Snapshot, of_color
+from ..snapshot import MoveRow, Snapshot, of_black
 from .board_view import Arrow
 from .move_panels import LineState, MoveListState, TableRow, TableState
 from .panels import GraphState, PlayerState, ThoughtHead
@@ -47,7 +47,7 @@ def short_count(count: int) -> str:
 def thought_head(snapshot: Snapshot | None, verdict: tuple[str, ...]) -> ThoughtHead:
     if snapshot is None:
         return ThoughtHead(None, "Thoughts", (), verdict, f"{keys_of(Action.ANALYSE)}: think along")
-    value = snapshot.value_of(Color.BLACK)
+    value = snapshot.black_value
     text = f"{snapshot.turn}: {snapshot.player}" if value is None else f"Black {signed(value)}"
     parts = [f"{short_count(snapshot.count)} {snapshot.counted}" if snapshot.count else ""]
     parts.append(f"depth {snapshot.depth}" if snapshot.depth else "")
@@ -55,7 +55,7 @@ def thought_head(snapshot: Snapshot | None, verdict: tuple[str, ...]) -> Thought
     undecided = bool(snapshot.moves) and snapshot.moves[0].proof is None
     if snapshot.mode == "analyse" and snapshot.status == "done" and undecided:
         parts.append("memory full")
-    wdl, score = snapshot.wdl_of(Color.BLACK), snapshot.score
+    wdl, score = snapshot.black_wdl, snapshot.score
     hint = _NO_ESTIMATE.get(snapshot.status, "it gives no estimate")
     if score is not None:  # for an engine that gives a score but no win/draw/loss
         hint = f"Black may expect {100 * score:.0f} % of the points"
@@ -69,7 +69,7 @@ def _table_row(row: MoveRow, turn: Color) -> TableRow:
     prior = "" if row.prior is None else f"{100 * row.prior:.0f}%"
     visits = short_count(row.visits) if row.visits else ""
     texts = row.pdn, visits, prior, signed(row.value)
-    return TableRow(texts, row.share, of_color(row.wdl, turn, Color.BLACK), proof)
+    return TableRow(texts, row.share, of_black(row.wdl, turn), proof)
 
 
 def table_state(snapshot: Snapshot | None, hovered: int | None, most: int, first: int = 0) -> TableState:

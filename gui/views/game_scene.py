@@ -144,7 +144,7 @@ class GameScene(EntryScene):
         """Win/draw/loss of Black in the position shown or, while that is unknown, in the one before."""
         controller, snapshot = self.controller, self.controller.shown_thought()
         ply = controller.session.ply
-        known = None if snapshot is None else snapshot.wdl_of(Color.BLACK)
+        known = None if snapshot is None else snapshot.black_wdl
         if known is None:
             known = controller.shares.get(ply, controller.shares.get(ply - 1))
         return None if known is None else (round(known[0], 3), round(known[1], 3), round(known[2], 3))
