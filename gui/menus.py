@@ -1,6 +1,6 @@
 """Menus: scenes that show a pygame-menu; they are in ``views.menu_pages`` and ``views.file_pages``."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -15,7 +15,7 @@ from pygame_menu.widgets.widget import textinput
 
 from engine.errors import DraughtsError
 
-from .help import Action, action_for
+from .help import action_for
 from .messages import without_fen
 from .pdn_files import clean
 from .preferences import Preferences
@@ -135,12 +135,6 @@ class MenuScene(Scene):
 
     def say(self, text: str, alarm: bool = False) -> None:
         self._foot, self._stale = (clean(without_fen(text)), alarm), True
-
-    def ask(
-        self, text: str, answers: Mapping[str, tuple[str, Callable[[], object] | None]], preselected: str = ""
-    ) -> None:
-        super().ask(text, answers, preselected)
-        self._stale = True
 
     def attempt(self, action: Callable[[], object]) -> bool:
         """Calls ``action``; returns False and shows the error if it fails."""
@@ -339,9 +333,6 @@ class MenuScene(Scene):
             _call_left(before)
             if event.type == pygame.MOUSEBUTTONDOWN and isinstance(selected, pygame_menu.widgets.RangeSlider):
                 selected.update([event])  # the click that selects the slider also moves it
-
-    def act(self, action: Action, event: pygame.event.Event) -> bool:
-        return False
 
     def update(self, now: float) -> None:
         events, self._events = self._events, []

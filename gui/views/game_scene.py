@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 class GameScene(EntryScene):
     """Play and analysis of one game."""
 
-    name = "game"
-
     def __init__(self, app: "App") -> None:
         super().__init__(app)
         self.controller, self.entry = app.controller, app.controller.input

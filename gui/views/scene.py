@@ -91,6 +91,7 @@ class Scene:
         """
         self.question = Question(text, [(name, label) for name, (label, _) in answers.items()], preselected)
         self._answers = {name: function for name, (_, function) in answers.items()}
+        self.forget()
 
     def tip(self, text: str | None, near: Rect | None, now: float) -> None:
         """Sets the text of the tooltip; None for no tooltip."""

@@ -1,5 +1,6 @@
 """Text in Open Sans (Apache licence, part of pygame-menu), sharp at every size; each text is rendered once."""
 
+from bisect import bisect_right
 from functools import cache, lru_cache
 
 import pygame
@@ -39,14 +40,12 @@ class Text:
         """The text, shortened with an ellipsis if it is wider than ``width`` pixels."""
         if self.width(text, size, bold) <= width:
             return text
-        low, high = 0, len(text)
-        while low < high:
-            middle = (low + high + 1) // 2
-            if self.width(text[:middle].rstrip() + "…", size, bold) <= width:
-                low = middle
-            else:
-                high = middle - 1
-        return text[:low].rstrip() + "…"
+
+        def start(length: int) -> str:
+            return text[:length].rstrip() + "…"
+
+        longer = bisect_right(range(len(text)), width, lo=1, key=lambda length: self.width(start(length), size, bold))
+        return start(longer - 1)
 
     def wrap(self, text: str, size: int, width: int, bold: bool = False, most: int | None = None) -> list[str]:
         """The text as lines of at most ``width`` pixels, broken between words (a longer word is cut).
