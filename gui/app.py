@@ -4,6 +4,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
+from os.path import exists
 from pathlib import Path
 
 import pygame
@@ -24,7 +25,7 @@ from .help import Action
 from .match_series import MatchSeries, MatchTools
 from .menus import FAULTS
 from .opponents import CheckpointEntry, Opponents, PlayerFactory
-from .pdn_files import PdnGames, holds_several, is_there
+from .pdn_files import PdnGames, holds_several
 from .plan import GamePlan
 from .preferences import load_preferences, preferences_path, save_preferences
 from .seats import take_up
@@ -73,7 +74,7 @@ class App:
         match_tools: MatchTools | None = None,
     ) -> None:
         self.preferences_file = folder / preferences_path().name if folder else preferences_path()
-        self._first_time = self.is_first_start = not is_there(self.preferences_file)
+        self._first_time = self.is_first_start = not exists(self.preferences_file)
         self.preferences, message = load_preferences(self.preferences_file)
         self._stored = self.preferences.model_copy(deep=True)  # as this window has read or written them last
         self.opponents, self.puzzles = opponents, puzzles
@@ -300,7 +301,7 @@ class App:
         Shows a message if that fails.
         """
         changed = {name: value for name, value in self.preferences if value != getattr(self._stored, name)}
-        there = is_there(self.preferences_file)
+        there = exists(self.preferences_file)
         if there and not changed:
             return
         try:

@@ -4,6 +4,7 @@ import contextlib
 import secrets
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
+from os.path import isdir
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -13,7 +14,7 @@ from engine.errors import DraughtsError
 from engine.files import StorageError, atomic_write, make_folder, open_locked, read_text, remove_stale_temporaries
 from engine.pdn import PdnGame, format_game, read_game
 
-from .pdn_files import is_folder, title_of
+from .pdn_files import title_of
 from .seats import Seats, seats_path
 from .session import GameSession
 
@@ -136,7 +137,7 @@ class Autosave:
 
         None also while another window is open, which may be playing it.
         """
-        if is_folder(self.folder) and not self._hold():
+        if isdir(self.folder) and not self._hold():
             return None
         newest = next((game for game in self.games(_LOOKED_AT) if not game.error), None)
         return newest if newest is not None and newest.result == "*" else None

@@ -32,7 +32,6 @@ class OracleAnswer(Protocol):
     Attributes:
         verdict: "win", "draw" or "loss".
         confidence: probability that the verdict is right.
-        source: how it was found, in a word or two.
     """
 
     @property
@@ -40,9 +39,6 @@ class OracleAnswer(Protocol):
 
     @property
     def confidence(self) -> float: ...
-
-    @property
-    def source(self) -> str: ...
 
 
 class ExactMove(NamedTuple):

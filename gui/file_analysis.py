@@ -9,6 +9,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
+from os.path import exists
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -21,7 +22,7 @@ from engine.players import WatchablePlayer
 
 from .annotation import AnnotatedGame, annotated, figures_of
 from .game_report import GameReview
-from .pdn_files import PdnGames, is_there
+from .pdn_files import PdnGames
 
 JOURNAL = ".part"  # suffix that the journal's name adds to that of the copy
 _VERSION = 1  # version of the journal
@@ -66,7 +67,7 @@ def annotated_path(games: Path) -> Path:
 def seconds_of(out: Path) -> float | None:
     """Seconds per position of the analysis into ``out`` that was stopped; None if there is none, or nobody can tell."""
     journal = out.with_name(out.name + JOURNAL)
-    if not is_there(journal):
+    if not exists(journal):
         return None
     try:
         with contextlib.closing(sqlite3.connect(journal)) as facts:
@@ -113,7 +114,7 @@ class FileAnalysis:
         self.progress = AnalysisProgress(len(done), len(self._games.titles), 0, total - sum(done.values()), 0.0)
 
     def _check_place(self) -> None:
-        if is_there(self.out):
+        if exists(self.out):
             raise StorageError(None, f"{self.out} is there already: choose another name for the annotated games")
         check_writable(self.out)
 

@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Iterator
 from concurrent.futures import Future
 from functools import partial
+from os.path import exists, isdir
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,7 +39,7 @@ from .game_index import (
     sources_in,
     tidy,
 )
-from .pdn_files import game_at, is_folder, is_there
+from .pdn_files import game_at
 from .threads import in_thread
 
 _BUSY_S = 0.25  # most seconds that a reader, and with it the window, waits for a commit
@@ -226,7 +227,7 @@ class GameLibrary:
     # --- the thread
 
     def _open(self) -> None:
-        if is_folder(self.path):
+        if isdir(self.path):
             sources, name = sources_in(self.path), f"folder-{sha256_of(os.fsencode(self.path.resolve()))}"
         else:
             sources, name = [source_of(self.path)], sha256_of(self.path)
@@ -245,7 +246,7 @@ class GameLibrary:
 
     def _take(self, known: Path) -> bool:
         """Uses a finished index; False if there is none, it is damaged, or the folder has changed since."""
-        if not is_there(known):
+        if not exists(known):
             return False
         try:
             with contextlib.closing(sqlite3.connect(known)) as index:
@@ -255,7 +256,7 @@ class GameLibrary:
         except (sqlite3.DatabaseError, OSError):
             known.unlink(missing_ok=True)
             return False
-        if is_folder(self.path) and files != {(name, *source[1:]) for name, source in self._sources.items()}:
+        if isdir(self.path) and files != {(name, *source[1:]) for name, source in self._sources.items()}:
             return False
         self._index, self.count = known, count
         return True
@@ -263,7 +264,7 @@ class GameLibrary:
     def _make(self, known: Path) -> None:
         part = known.with_name(f"{known.name}.{os.getpid()}-{id(self):x}{UNFINISHED}")
         try:
-            if is_there(known):
+            if exists(known):
                 shutil.copyfile(known, part)
             with contextlib.closing(sqlite3.connect(part, timeout=_PATIENCE_S)) as index:
                 self._fill(Filling(index, lambda: self._stopped or self._halted, partial(self._publish, part)))
@@ -282,7 +283,7 @@ class GameLibrary:
                 part.unlink(missing_ok=True)
 
     def _fill(self, filling: Filling) -> None:
-        if is_folder(self.path):
+        if isdir(self.path):
             filling.bring_up_to_date(list(self._sources.values()))
             return
         (source,) = self._sources.values()

@@ -1,10 +1,10 @@
 """The open collections of games: the user's own, the file opened last, and one from the preferences. No pygame."""
 
 from collections.abc import Iterable
+from os.path import exists, isdir
 from pathlib import Path
 
 from .game_library import GameLibrary
-from .pdn_files import is_folder, is_there
 
 
 class GameShelf:
@@ -41,7 +41,7 @@ class GameShelf:
             kept: the other path, "" for none; left out if it is one of the first two.
         """
         found = []
-        if is_folder(self._own):
+        if isdir(self._own):
             if own := self._others.pop(self._own, None):
                 own.close()
             found.append(self._other(self._own))
@@ -50,7 +50,7 @@ class GameShelf:
         path = Path(kept)
         for other in self._others.keys() - {self._own, path}:
             self._others.pop(other).close()
-        if kept and is_there(path) and all(path != known.path.resolve() for known in found):
+        if kept and exists(path) and all(path != known.path.resolve() for known in found):
             found.append(self._other(path))
         return found
 

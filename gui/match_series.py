@@ -1,6 +1,7 @@
 """A match of two agents at the board: pairs of games with the same opening and swapped colours. No pygame."""
 
 from collections.abc import Callable, Sequence
+from os.path import exists
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,7 +12,6 @@ from engine.outcomes import RESULTS
 from engine.pdn import PdnGame, format_game
 
 from .opponents import OpponentSpec
-from .pdn_files import is_there
 from .plan import GamePlan
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ class MatchSeries:
 
     def save(self, path: Path) -> None:
         """Writes the games as PDN; raises ``StorageError``, also if the file exists already."""
-        if is_there(path):
+        if exists(path):
             raise StorageError(None, f"{path} is there already: choose another name")
         atomic_write(path, "\n".join(format_game(one.game) for one in self.played).encode())
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable
 from io import StringIO
 from itertools import chain, islice
+from os.path import exists, isdir
 from pathlib import Path
 
 from engine.errors import PdnError
@@ -55,25 +56,9 @@ def typed_file(text: str, folder: Path) -> Path:
         StorageError: as ``typed_path`` does, and if a folder is there.
     """
     path = typed_path(text, folder)
-    if is_folder(path):
+    if isdir(path):
         raise StorageError(errno.EISDIR, f"{path} is a folder: add the name of a file")
-    return path if path.suffix.lower() in ENDINGS or is_there(path) else path.with_name(f"{path.name}{ENDINGS[0]}")
-
-
-def is_folder(path: Path) -> bool:
-    """Whether a path is a folder; false if nobody can tell."""
-    try:
-        return path.is_dir()
-    except OSError:
-        return False
-
-
-def is_there(path: Path) -> bool:
-    """Whether a file or folder has this path; false if nobody can tell: it is too long, forbidden, or unreachable."""
-    try:
-        return path.exists()
-    except OSError:
-        return False
+    return path if path.suffix.lower() in ENDINGS or exists(path) else path.with_name(f"{path.name}{ENDINGS[0]}")
 
 
 def fen_of(text: str) -> str:

@@ -1,13 +1,14 @@
 """The page that starts the analysis of all games of a file, which goes on during play."""
 
 from functools import partial
+from os.path import exists
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..annotator import SECONDS, USUAL_SECONDS, Annotator, progress_text
 from ..file_analysis import annotated_path, seconds_of
 from ..menus import MenuScene
-from ..pdn_files import clean, is_there, typed_file
+from ..pdn_files import clean, typed_file
 from .library_pages import LibraryPage
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class AnalysisPage(MenuScene):
             self.menu.add.label(clean(self._games.name))
             self.button("Stop", here.stop, "Judged games are kept; a new start continues after them")
         else:
-            if is_there(self._out):
+            if exists(self._out):
                 self.button("Open the annotated games", self._open, str(self._out))
             going_on = seconds_of(self._out) is not None
             meaning = "The champion judges every move; it goes on while you play"

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from functools import partial
+from os.path import exists, isdir
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from ..game_library import GameLibrary
 from ..help import Action
 from ..menus import ON_OFF, MenuScene, ReadingPage
 from ..messages import without_fen
-from ..pdn_files import ENDINGS, PdnGames, clean, is_folder, is_there, typed_file, typed_path
+from ..pdn_files import ENDINGS, PdnGames, clean, typed_file, typed_path
 from ..preferences import Preferences
 from ..seats import take_up
 from .analysis_page import AnalysisPage
@@ -105,12 +106,12 @@ class KeptPage(ReadingPage[list[SavedGame]]):
 def last_folder(app: "App") -> Path:
     """Folder where a game was last saved or loaded; at first the user's home folder."""
     last = Path(app.preferences.last_folder)
-    return last if app.preferences.last_folder and is_folder(last) else Path.home()
+    return last if app.preferences.last_folder and isdir(last) else Path.home()
 
 
 def remember_folder(app: "App", folder: Path) -> None:
     """Keeps a folder for ``last_folder``, unless there is none or its name cannot be stored as text."""
-    if is_folder(folder) and clean(str(folder)) == str(folder):
+    if isdir(folder) and clean(str(folder)) == str(folder):
         app.preferences.last_folder = str(folder)
 
 
@@ -146,7 +147,7 @@ class LoadPage(MenuScene):
         except OSError as error:
             self.say(f"cannot read {self.folder}: {error.strerror or error}", alarm=True)
             return []
-        entries = [(path, is_folder(path)) for path in paths]
+        entries = [(path, isdir(path)) for path in paths]
         shown = [(path, is_dir) for path, is_dir in entries if is_dir or path.suffix.lower() in ENDINGS]
         return sorted(shown, key=lambda entry: (not entry[1], entry[0].name.lower()))
 
@@ -159,14 +160,14 @@ class LoadPage(MenuScene):
         self.attempt(lambda: self._go(typed_path(text, self.folder)))
 
     def _go(self, path: Path) -> None:
-        if is_folder(path):
+        if isdir(path):
             self._enter(path)
         else:
             self._open(path)
 
     def _open(self, path: Path) -> None:
         self.say(f"Reading {path.name} …")
-        remember_folder(self.app, path if is_folder(path) else path.parent)
+        remember_folder(self.app, path if isdir(path) else path.parent)
         self._library = self.app.shelf.open(path, self.app.go.libraries())
 
     def poll(self) -> None:
@@ -196,9 +197,9 @@ class CollectionPage(LoadPage):
         super().fill()
 
     def _open(self, path: Path) -> None:
-        if not is_there(path):
+        if not exists(path):
             self.say(f"there is no {path}", alarm=True)
-        elif is_folder(path) and not sources_in(path):
+        elif isdir(path) and not sources_in(path):
             self.say(f"{path} has no PDN files; crownhead games writes those of a run", alarm=True)
         elif not (name := str(path.resolve())).isprintable():
             self.say(f"the name of {path} is no text: rename it first", alarm=True)

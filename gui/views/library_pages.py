@@ -1,13 +1,14 @@
 """The page with the games of a PDN file, which can be searched by words, result and the position on the board."""
 
 from functools import partial
+from os.path import exists, isdir
 from typing import TYPE_CHECKING
 
 from engine.position_keys import key_of
 
 from ..game_library import GameLibrary, Listed, Query
 from ..menus import ON_OFF, MenuScene
-from ..pdn_files import PdnGames, is_folder, is_there
+from ..pdn_files import PdnGames
 
 if TYPE_CHECKING:
     from ..app import App
@@ -33,7 +34,7 @@ class LibraryPage(MenuScene):
         self.selector("Result", RESULTS, self._result, partial(self._choose, "_result"), "How the games ended")
         meaning = "Only games that came to the position on the board, in whatever order of moves"
         self.selector("With the board's position", ON_OFF, self._here, partial(self._choose, "_here"), meaning)
-        if is_there(self.library.path) and not is_folder(self.library.path):
+        if exists(self.library.path) and not isdir(self.library.path):
             meaning = "The champion judges every move of every game, while you play; into a file of its own"
             self.button("Analyse all games …", partial(self.app.go.open_analysis, self.library.path), meaning)
         count, games = self._find()
