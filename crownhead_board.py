@@ -29,6 +29,7 @@ def play(request: PlayRequest) -> None:
     from gui.app import run
     from gui.launch import plan_for, spec_of
     from gui.match_series import MatchTools
+    from gui.opponents import Opponents
 
     plan = None
     if request != PlayRequest(menu=request.menu, puzzles=request.puzzles):
@@ -48,7 +49,7 @@ def play(request: PlayRequest) -> None:
 
         book = read_book(request.puzzles)  # a bad file is reported before a window opens
         options |= {"puzzles": lambda: book.puzzles, "first": "puzzles"}
-    run(make_network, _start_engine, find_networks, ask_oracle, **options)
+    run(Opponents(make_network, _start_engine, find_networks), ask_oracle, **options)
 
 
 def make_network(spec: "OpponentSpec") -> "Player":

@@ -24,7 +24,7 @@ from .game_shelf import GameShelf
 from .help import Action
 from .match_series import MatchSeries, MatchTools
 from .menus import FAULTS
-from .opponents import CheckpointEntry, Opponents, PlayerFactory
+from .opponents import Opponents
 from .pdn_files import PdnGames, holds_several
 from .plan import GamePlan
 from .preferences import load_preferences, preferences_path, save_preferences
@@ -326,9 +326,7 @@ class App:
 
 
 def run(
-    make_network: PlayerFactory | None = None,
-    make_external: PlayerFactory | None = None,
-    find_checkpoints: Callable[[], Sequence[CheckpointEntry]] = tuple,
+    opponents: Opponents,
     oracle: Callable[[Board], OracleAnswer | None] | None = None,
     folder: Path | None = None,
     plan: GamePlan | None = None,
@@ -340,8 +338,7 @@ def run(
     """Opens the window and returns when it is closed.
 
     Args:
-        make_network, make_external: see ``Opponents``; None: no players of these kinds.
-        find_checkpoints: lists the networks to choose from; called outside the window's thread when a menu shows them.
+        opponents: whom one can play.
         oracle: judges an endgame, or returns None; called outside the window's thread.
         folder: folder for preferences and games; None: the platform's folders.
         plan: the first game; None: an unfinished game, or the one that the preferences describe.
@@ -353,7 +350,6 @@ def run(
         WindowError: there is no display; one line.
     """
     start_pygame()
-    opponents = Opponents(make_network, make_external, find_checkpoints)
     app = App(opponents, EndgameInfo(oracle=oracle), folder, puzzles, match_tools)
     failed = True
     try:

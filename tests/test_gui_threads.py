@@ -29,7 +29,7 @@ import pygame
 
 from engine.fen import Color
 from gui.app import run
-from gui.opponents import OpponentSpec
+from gui.opponents import Opponents
 from gui.plan import GamePlan
 
 folder, begun = Path(sys.argv[1]), threading.Event()
@@ -47,7 +47,7 @@ def close():
     pygame.event.post(pygame.event.Event(pygame.QUIT))
 
 threading.Thread(target=close, daemon=True).start()
-run(make, folder=folder, plan=GamePlan(frozenset({Color.BLACK}), opening=("11-15",)))
+run(Opponents(make), folder=folder, plan=GamePlan(frozenset({Color.BLACK}), opening=("11-15",)))
 print("not reached", flush=True)
 """
 
