@@ -8,6 +8,7 @@ import pygame
 from engine.board import Board, Move
 from engine.fen import Color
 
+from ..help import DIRECTIONS, Action
 from ..move_input import MoveInput
 from .animation import animate
 from .board_scene import SceneWithBoard
@@ -99,6 +100,17 @@ class EntryScene(SceneWithBoard):
             path=path,
             taken=frozenset(entry.jumped),
         )
+
+    def act(self, action: Action, event: pygame.event.Event) -> bool:
+        if action is Action.TYPE:
+            self.entry.type_text(event.unicode)
+        elif action is Action.BACKSPACE:
+            self.entry.backspace()
+        elif action in DIRECTIONS:
+            self.entry.move_cursor(DIRECTIONS[action])
+        else:
+            return super().act(action, event)
+        return True
 
     def mouse(self, event: pygame.event.Event) -> None:
         if event.type != pygame.MOUSEWHEEL:

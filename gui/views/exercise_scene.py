@@ -8,7 +8,7 @@ from engine.board import Board, Move
 from engine.fen import Color
 
 from ..exercise import MOST_HINTS, Exercise, numbered_line
-from ..help import DIRECTIONS, Action
+from ..help import Action
 from .board_scene import BoardScene, Passage
 from .board_view import Arrow, BoardPicture
 from .entry_scene import EntryScene
@@ -241,13 +241,7 @@ class ExerciseScene(EntryScene, BoardScene):
 
     def act(self, action: Action, event: pygame.event.Event) -> bool:
         typed = bool(self.entry.typed or (self.entry.cursor and self.focus is None))
-        if action is Action.TYPE:
-            self.entry.type_text(event.unicode)
-        elif action in DIRECTIONS:
-            self.entry.move_cursor(DIRECTIONS[action])
-        elif action is Action.BACKSPACE:
-            self.entry.backspace()
-        elif action is Action.MENU and self.entry.cancel():
+        if action is Action.MENU and self.entry.cancel():
             self.entry.cursor = None
         elif action is Action.ENTER and typed:
             self.enter()

@@ -1,10 +1,9 @@
 """Carries out the actions of a game's keys and buttons, including keyboard control of buttons and panels."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING
 
-from ..help import DIRECTIONS, Action
+from ..help import Action
 from .widgets import turned
 
 if TYPE_CHECKING:
@@ -55,11 +54,9 @@ class GameKeys:
         if self._on_focus(action):
             return True
         deeds: dict[Action, Callable[[], object]] = {
-            **{cursor: partial(entry.move_cursor, direction) for cursor, direction in DIRECTIONS.items()},
             Action.NEXT_SQUARE: entry.next_square,
             Action.PREVIOUS_SQUARE: lambda: entry.next_square(-1),
             Action.ENTER: self._enter,
-            Action.BACKSPACE: entry.backspace,
             Action.CANCEL: self._cancel,
             Action.UNDO: controller.undo,
             Action.REDO: controller.redo,

@@ -255,10 +255,7 @@ class GameScene(EntryScene):
             self.controller.go_to(max(0, min(len(self.controller.session.nodes), self.controller.session.ply - turns)))
 
     def act(self, action: Action, event: pygame.event.Event) -> bool:
-        if action is Action.TYPE:
-            self.entry.type_text(event.unicode)
-            return True
-        return self.keys.perform(action)
+        return self.keys.perform(action) or super().act(action, event)
 
     # --- questions
 
