@@ -24,7 +24,7 @@ def player_state(controller: GameController, color: Color) -> PlayerState:
     own = sum(owner is color for owner, _ in pieces)
     left = clock.remaining(color)
     over = controller.session.is_over
-    name = controller.session.names.get(color, "") or str(color)
+    name = controller.session.names[color]
     to_move = not over and board.turn is color
     runs = not over and not clock.paused and clock.running is color
     low = runs and left is not None and left < _LOW_CLOCK and clock.control.kind == "fischer"

@@ -111,14 +111,11 @@ class GameScene(EntryScene):
         self._drop_question()
         controller, snapshot = self.controller, self.controller.shown_thought()
         verdict = controller.verdict()
-        lines = tuple(verdict.lines) if verdict is not None else ()
-        if len(lines) != self._verdict_lines:
-            self._verdict_lines = len(lines)
-            self.place()
-            self.forget()
+        lines = verdict.lines if verdict is not None else ()
         self.status.state = self._message()
-        needed = self.status.height(self.style, self.layout.status.w)
-        if max(self.layout.status.h, needed) != self._status_height:
+        needed = max(self.layout.status.h, self.status.height(self.style, self.layout.status.w))
+        if (len(lines), needed) != (self._verdict_lines, self._status_height):
+            self._verdict_lines = len(lines)
             self.place()
             self.forget()
         upper = Color.WHITE if self.flipped else Color.BLACK
