@@ -368,8 +368,8 @@ def test_every_icon_shows_something_of_its_own(name: str) -> None:
 
 def test_questions_by_mouse_and_keys(style: Style) -> None:
     surface = pygame.Surface((480, 360))
-    question = Question("Resign as Black? White wins the game.", [("yes", "Resign"), ("no", "Play on")])
-    (rect,) = question.draw(surface, style)
+    question = Question("Resign as Black? White wins the game.", {"yes": ("Resign", None), "no": ("Play on", None)})
+    rect = question.draw(surface, style)
     assert Rect(0, 0, 480, 360).inset(-1).colliderect(rect)
     assert question.key("return") == "yes"
     assert question.key("right") is None

@@ -1,13 +1,12 @@
 """The base class of all scenes: panels, a question or tooltip over them, and dispatch of input."""
 
-from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pygame
 
 from ..help import Action, action_for, combination
 from .geometry import Rect
-from .widgets import Panel, Question, Style, tooltip
+from .widgets import Answers, Panel, Question, Style, tooltip
 
 if TYPE_CHECKING:
     from ..app import App
@@ -35,7 +34,6 @@ class Scene:
         self.style: Style = app.style
         self.panels: list[Panel[Any]] = []
         self.question: Question | None = None
-        self._answers: dict[str, Callable[[], object] | None] = {}
         self._tip: tuple[str, Rect] | None = None
         self._tip_since = 0.0
         self._over: object = None  # state of the question or tooltip over the panels
@@ -81,16 +79,13 @@ class Scene:
         """Shows one line, by default at the game's board."""
         self.app.controller.say(text, alarm)
 
-    def ask(
-        self, text: str, answers: Mapping[str, tuple[str, Callable[[], object] | None]], preselected: str = ""
-    ) -> None:
-        """Shows a question over the scene; ``answers``: name → (label, function or None).
+    def ask(self, text: str, answers: Answers, preselected: str = "") -> None:
+        """Shows a question over the scene.
 
         Escape selects the last answer, the keys for yes and no select the answers with these names, and Enter selects
         the focused one: at first ``preselected``, by default the first.
         """
-        self.question = Question(text, [(name, label) for name, (label, _) in answers.items()], preselected)
-        self._answers = {name: function for name, (_, function) in answers.items()}
+        self.question = Question(text, answers, preselected)
         self.forget()
 
     def tip(self, text: str | None, near: Rect | None, now: float) -> None:
@@ -113,23 +108,23 @@ class Scene:
             if self.question is None:
                 self.mouse(event)
             elif event.type == pygame.MOUSEBUTTONDOWN and event.button == 1:
-                self._answer(self.question.press(event.pos, self.style.unit))
+                self._answer(self.question, self.question.press(event.pos, self.style.unit))
             elif event.type == pygame.MOUSEMOTION:
                 self.question.buttons.hover(event.pos, self.style.unit)
 
     def _key_of_question(self, question: Question, key: str) -> None:
         """Handles a key while a question is shown: an answer, or an action that works in every scene."""
         action = action_for(self.name, key)
-        if action in _ANSWERS and _ANSWERS[action] in self._answers:
-            self._answer(_ANSWERS[action])
+        if action in _ANSWERS and _ANSWERS[action] in question.answers:
+            self._answer(question, _ANSWERS[action])
         elif action is None or not self.app.act(action):
-            self._answer(question.key(key))
+            self._answer(question, question.key(key))
 
-    def _answer(self, name: str | None) -> None:
+    def _answer(self, question: Question, name: str | None) -> None:
         if name is None:
             return
-        function = self._answers.get(name)
         self.question = None
+        _, function = question.answers[name]
         if function is not None:
             function()
 
@@ -165,7 +160,7 @@ class Scene:
 
     def _draw_over(self, surface: pygame.Surface) -> Rect:
         if self.question is not None:
-            self._over_rect = self.question.draw(surface, self.style)[0]
+            self._over_rect = self.question.draw(surface, self.style)
         else:
             assert self._tip is not None
             self._over_rect = tooltip(surface, self._tip[1], self._tip[0], self.style)

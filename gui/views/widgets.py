@@ -1,6 +1,6 @@
 """Parts that all scenes use: style, panels that are only repainted after changes, buttons, tooltips, questions."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 import pygame
@@ -172,39 +172,35 @@ def tooltip(surface: pygame.Surface, near: Rect, text: str, style: Style) -> Rec
     return rect
 
 
+Answers = Mapping[str, tuple[str, Callable[[], object] | None]]  # name → label, and what is called if it is chosen
+
+
 class Question:
     """A question over the scene with two or three answers. Enter selects the focused one (at first ``preselected``, by
     default the first), Escape the last."""
 
-    def __init__(self, text: str, answers: Sequence[tuple[str, str]], preselected: str = "") -> None:
-        self.text = text
+    def __init__(self, text: str, answers: Answers, preselected: str = "") -> None:
+        self.text, self.answers = text, answers
         self.buttons = Buttons()
-        self.buttons.buttons = tuple(Button(name, label=label) for name, label in answers)
-        self.buttons.focused = preselected or answers[0][0]
-        self.rect = Rect(0, 0, 0, 0)
+        self.buttons.buttons = tuple(Button(name, label=label) for name, (label, _) in answers.items())
+        self.buttons.focused = preselected or next(iter(answers))
 
-    def place(self, window: Rect, style: Style) -> list[str]:
-        """Lays out the question in the middle of the window; returns the lines of its text."""
-        width = min(window.w - 4 * style.gap, 26 * style.unit)
+    def draw(self, surface: pygame.Surface, style: Style) -> Rect:
+        """Paints the question in the middle of the window and returns its rectangle."""
+        width = min(surface.get_width() - 4 * style.gap, 26 * style.unit)
         lines = style.text.wrap(self.text, style.unit, width - 4 * style.gap)
-        button = round(2.2 * style.unit)
-        height = len(lines) * style.text.height(style.unit) + button + 6 * style.gap
-        self.rect = Rect((window.w - width) // 2, (window.h - height) // 2, width, height)
-        inner = self.rect.inset(2 * style.gap)
+        button, line = round(2.2 * style.unit), style.text.height(style.unit)
+        height = len(lines) * line + button + 6 * style.gap
+        rect = Rect((surface.get_width() - width) // 2, (surface.get_height() - height) // 2, width, height)
+        rounded(surface, rect.inset(-2), style.theme.edge, style.radius * 2)
+        rounded(surface, rect, style.theme.raised, style.radius * 2)
+        for index, text in enumerate(lines):
+            at = (rect.center[0], rect.y + 2 * style.gap + index * line + line // 2)
+            style.text.draw(surface, text, at, style.unit, style.theme.text, align="center")
+        inner = rect.inset(2 * style.gap)
         self.buttons.rect = Rect(inner.x, inner.bottom - button, inner.w, button)
-        return lines
-
-    def draw(self, surface: pygame.Surface, style: Style) -> list[Rect]:
-        window = Rect(0, 0, *surface.get_size())
-        lines = self.place(window, style)
-        rounded(surface, self.rect.inset(-2), style.theme.edge, style.radius * 2)
-        rounded(surface, self.rect, style.theme.raised, style.radius * 2)
-        height = style.text.height(style.unit)
-        for index, line in enumerate(lines):
-            at = (self.rect.center[0], self.rect.y + 2 * style.gap + index * height + height // 2)
-            style.text.draw(surface, line, at, style.unit, style.theme.text, align="center")
         self.buttons.paint(surface, style)
-        return [self.rect.inset(-2)]
+        return rect.inset(-2)
 
     def press(self, point: tuple[int, int], unit: int) -> str | None:
         button = self.buttons.at(point, unit)
