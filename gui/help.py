@@ -1,6 +1,7 @@
 """The table of all keys and their actions, used by the help page, the tooltips and the dispatch of keys."""
 
 import enum
+from functools import cache
 from typing import NamedTuple
 
 SCENES = ("menu", "game", "setup", "help", "report", "exercise", "openings")
@@ -155,6 +156,7 @@ def key_label(key: str) -> str:
     return "+".join(_LABELS.get(part, part.title()) for part in parts)
 
 
+@cache  # asked for every button in every frame
 def keys_of(action: Action) -> str:
     """The keys for an action in a game, ``Ctrl+Z or U``."""
     keys = (key for bound in BINDINGS if "game" in bound.scenes and bound.action is action for key in bound.keys)

@@ -86,12 +86,13 @@ class EntryScene(SceneWithBoard):
         if path and entry.selected in pieces:
             pieces[path[-1]] = pieces.pop(path[0])
         last = board.move_stack[-1].path if board.move_stack and preferences.show_last_move else ()
-        picture = BoardPicture(sorted_pieces(pieces), self.flipped, preferences.show_numbers, last)
+        still = sorted_pieces(pieces), self.flipped, preferences.show_numbers, last
         if self.motion.animation is not None:
-            return picture
+            return BoardPicture(*still)
         outlined = entry.selected is None and (preferences.show_movable or entry.must_capture)
         targets = entry.hover_targets if entry.selected is None else entry.targets
-        return picture._replace(
+        return BoardPicture(
+            *still,
             selected=entry.path[-1] if entry.path else None,
             cursor=entry.cursor,
             targets=targets if preferences.show_targets else frozenset(),
