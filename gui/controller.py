@@ -304,7 +304,8 @@ class GameController:
         note_clock(self.session.nodes[ply], self.clock.remaining(color))
 
     def go_to(self, ply: int) -> None:
-        """Shows the position after ``ply`` moves; the clocks only change if this is the line's end."""
+        """Shows the position after ``ply`` moves, limited to the line; the clocks only change if this is its end."""
+        ply = min(max(ply, 0), len(self.session.nodes))
         if ply == self.session.ply:
             return
         self._drop_request()
@@ -313,8 +314,8 @@ class GameController:
 
     def turn_to_variation(self) -> None:
         """Replaces the last move shown by the next alternative that was played or looked at."""
-        self._drop_request()
         if self.session.turn_to_variation():
+            self._drop_request()
             self._look(self.session.on_main_line)
         else:
             self.say("no other move was made here")

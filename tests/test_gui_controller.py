@@ -94,6 +94,19 @@ def test_looking_back_leaves_the_clocks_alone_and_taking_back_sets_them(game: Ga
     assert game.left() == (292, 300)  # as noted after the first move
 
 
+def test_a_search_goes_on_where_there_is_nothing_else_to_look_at(game: Game, monkeypatch: pytest.MonkeyPatch) -> None:
+    controller = game.start(Color.BLACK, spec=DEEP)
+    game.move("11-15")
+    controller.tick()
+    assert controller.thinking
+    with monkeypatch.context() as patched:
+        patched.delattr(Thinker, "cancel")
+        controller.go_to(2)  # the end of the game is shown already
+        controller.turn_to_variation()
+    assert controller.thinking
+    assert controller.notice == "no other move was made here"
+
+
 def test_after_a_loss_on_time_variations_are_played(game: Game) -> None:
     controller = game.start(*Color, clock="1/5")
     game.move("11-15", seconds=1)
