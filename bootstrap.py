@@ -12,6 +12,7 @@ import contextlib
 import hashlib
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 import venv
@@ -99,15 +100,15 @@ def main() -> int:
         command, arguments = "mkdocs", ["build", "--strict", *arguments]
     try:
         install(extras_of(command, arguments))
-        return run([str(SCRIPTS / command), *arguments])
+        if (program := shutil.which(command, path=str(SCRIPTS))) is not None:
+            return run([program, *arguments])
     except subprocess.CalledProcessError as error:
         print(f"Setting up failed: {' '.join(map(str, error.cmd))}", file=sys.stderr)
         return 1
-    except FileNotFoundError:
-        print(f"{command!r} is not a command: use crownhead, docs, {', '.join(TOOLS)}", file=sys.stderr)
-        return 2
     except KeyboardInterrupt:
         return 130
+    print(f"{command!r} is not a command: use crownhead, docs, {', '.join(TOOLS)}", file=sys.stderr)
+    return 2
 
 
 if __name__ == "__main__":

@@ -186,25 +186,29 @@ class Board:
 
     def legal_paths(self) -> list[LegalMove]:
         """Every legal path; several may be one move."""
+        return self._paths().copy()
+
+    def _paths(self) -> list[LegalMove]:
+        """``legal_paths``, made once for a position; copies of the board share the list."""
         if self._legal is None:
             self._legal = generated_moves(*self.words(), self._turn, distinct=False)
         return self._legal
 
     def _legal_path(self, move: Move) -> LegalMove:
         """The legal path that is this move, or one of them; raises ``IllegalMoveError`` if none is."""
-        for legal in self.legal_paths():
+        for legal in self._paths():
             if _is_same(legal.move, move):
                 return legal
         raise IllegalMoveError(self._why_illegal(str(move)))
 
     def is_legal(self, move: Move) -> bool:
         """Whether ``push`` would make the move."""
-        return any(_is_same(legal.move, move) for legal in self.legal_paths())
+        return any(_is_same(legal.move, move) for legal in self._paths())
 
     @property
     def legal_moves(self) -> list[Move]:
         """The legal moves, each once (several paths of one capture are one move). Draw rules do not end the list."""
-        return list(dict.fromkeys(legal.move for legal in self.legal_paths()))
+        return list(dict.fromkeys(legal.move for legal in self._paths()))
 
     @property
     def distinct_moves(self) -> list[Move]:
@@ -262,7 +266,7 @@ class Board:
             IllegalMoveError: the move is not legal here.
         """
         path, ends = self._legal_path(move).move.path, (move.start, move.end)
-        sharing = sum((legal.move.start, legal.move.end) == ends for legal in self.legal_paths())
+        sharing = sum((legal.move.start, legal.move.end) == ends for legal in self._paths())
         squares = path if sharing > 1 else ends
         return written(squares, bool(move.captured))
 
@@ -281,7 +285,7 @@ class Board:
             IllegalMoveError: the text is no move (``InvalidMoveError``), fits no legal move, or several
                 (``AmbiguousMoveError``).
         """
-        fits = moves_named(text, [legal.move for legal in self.legal_paths()])
+        fits = moves_named(text, [legal.move for legal in self._paths()])
         return self._only(fits, text)
 
     def push_pdn(self, text: str) -> Move:
@@ -326,7 +330,7 @@ class Board:
         A side without a move loses. The third occurrence of a position with the same side to move and
         ``REVERSIBLE_PLIES_TO_DRAW`` consecutive plies without a capture and without a man moving are draws.
         """
-        if not self.legal_paths():
+        if not self._paths():
             return Outcome(Termination.NO_MOVES, self.turn.other)
         if self.is_repetition():
             return Outcome(Termination.REPETITION, None)

@@ -164,7 +164,13 @@ def fen_of_pieces(turn: Color, pieces: Mapping[int, Piece]) -> str:
     """The FEN of pieces given as PDN number → (colour, is king); the rules are not asked.
 
     No ranges, spaces or dot; White first; men before kings, each in increasing order.
+
+    Raises:
+        FenError: a piece is of no ``Color``, like ``Piece(True, Color.BLACK)``.
     """
+    for number, piece in pieces.items():
+        if not isinstance(piece[0], Color):
+            raise FenError(f"the piece on {number} is {piece!r}: its colour is neither Color.BLACK nor Color.WHITE")
 
     def side(color: Color) -> str:
         squares = sorted((king, number) for number, (owner, king) in pieces.items() if owner is color)

@@ -8,6 +8,7 @@ import argparse
 import numpy as np
 
 from engine.board import Board
+from engine.errors import FenError
 from engine.players.search_player import SearchPlayer
 from engine.search import SearchConfig
 
@@ -36,7 +37,14 @@ def main() -> None:
     parser.add_argument("--king", type=float, default=1.5, help="what a king is worth in men")
     options = parser.parse_args()
 
-    board = Board(options.fen)
+    try:
+        board = Board(options.fen)
+    except FenError as error:
+        parser.error(str(error))
+    if not board.legal_moves:
+        parser.error(f"--fen {options.fen}: {board.turn} has no legal move")
+    if options.simulations < 1:
+        parser.error("--simulations must be at least 1")
     config = SearchConfig(num_simulations=options.simulations)
     result, line, choice = SearchPlayer("material", ManOrKing(options.king), config).analyse(board)
     moves = board.distinct_moves

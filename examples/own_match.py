@@ -51,6 +51,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.games < 1:
         parser.error("--games must be at least 1")
+    if options.pdn and not options.pdn.absolute().parent.is_dir():  # told now, not after the games
+        parser.error(f"--pdn {options.pdn}: there is no such folder")
 
     first, second = Greedy("greedy"), Hoarder("hoarder")
     openings = make_openings("ballots", (options.games + 1) // 2, options.seed)

@@ -136,7 +136,7 @@ LESSONS = (
     ),
     Lesson(
         "Three against two in both corners",
-        "White has a king in each double corner. Attack both at the same time until an exchange cannot be refused.",
+        "White has a king before each double corner. Attack both at the same time until an exchange cannot be refused.",
         Ending(_classic("Three kings against two in both double corners", Color.BLACK), Goal.WIN, 30, 1),
     ),
     Lesson(
@@ -152,7 +152,7 @@ LESSONS = (
     ),
     Lesson(
         "Payne's draw",
-        "A man down and safe: with one king between 19 and 24 a black king stays locked in its own double corner.",
+        "A man down and safe: with one king between 19 and 24 a black king stays locked in the corner of 28 and 32.",
         Ending(_classic("Payne's draw", Color.WHITE), Goal.DRAW, 8),
     ),
 )

@@ -33,6 +33,7 @@ from engine.position_keys import key_of, keys_of_game
 from engine.rules.russian import square_name
 from engine.search import Ending, LockstepSearch, SearchConfig, UniformEvaluator
 from engine.tablebase import open_tablebase
+from learner.endgame.rules_commands import rules_command
 from learner.expert.games import read_expert_games
 from learner.inference import BackendError
 from learner.inference.export import export_onnx
@@ -248,6 +249,8 @@ def test_players_name_legal_moves(name: str) -> None:
 def test_what_belongs_to_english_draughts_alone() -> None:
     with pytest.raises(OtherGameError, match="unset CROWNHEAD_GAME"):
         open_tablebase()
+    with pytest.raises(OtherGameError, match="the list of endgame rules is of english draughts"):
+        rules_command(None, None, None, 1, None, True)
     with pytest.raises(MatchError, match="no ballots of Russian draughts"):
         make_openings("ballots", 1, 1)
     with pytest.raises(ConfigError, match="tables"):

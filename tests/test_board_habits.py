@@ -242,3 +242,17 @@ def test_a_picture_shows_what_is_asked_for() -> None:
             svg.board(board, **wrong)
     with pytest.raises(ValueError, match="no colour is called 'dark'"):
         svg.board(board, colors={"dark": "black"})
+
+
+def test_the_list_of_legal_paths_is_the_callers_own() -> None:
+    board = Board()
+    other = board.copy()
+    board.legal_paths().clear()
+    assert len(board.legal_moves) == len(other.legal_moves) == 7
+
+
+def test_a_piece_of_no_colour_is_refused() -> None:
+    board = Board("B:W18:B11")
+    with pytest.raises(FenError, match="the piece on 11"):
+        board.set_piece_at(11, Piece(True, Color.BLACK))  # type: ignore[arg-type]  # as python-chess orders them
+    assert board.fen() == "B:W18:B11"

@@ -138,6 +138,7 @@ def test_analyse(checkpoint: Path) -> None:
         (["bench", "--backend", "torhc"], "torhc"),
         (["bench", "--net", "4x48", "--board", "champion"], "leave --net out"),
         (["engine", "level:club", "--simulations", "9"], "leave --simulations out"),
+        (["engine", "champion@ponder"], "leave @ponder out"),
         (["engine", "alphabeta:champion", "--backend", "torch"], "leave --backend out"),
         (["rules", "--dir", "tables"], "--dir is for --learn"),
         (["rules", "--rules", "9"], "--rules is for --learn"),

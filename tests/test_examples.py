@@ -66,6 +66,22 @@ def test_nothing_to_do_is_refused(
     assert f"error: --{option} must be at least 1" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("name", "option", "value"),
+    [
+        ("own_evaluator", "fen", "x"),
+        ("own_evaluator", "fen", "W:W12:B3,8"),
+        ("own_evaluator", "simulations", "-3"),
+        ("own_match", "pdn", "nowhere/games.pdn"),
+    ],
+)
+def test_bad_input_is_refused(name: str, option: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", [name, f"--{option}", value])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+    assert ended.value.code == 2
+
+
 def test_the_match_keeps_its_games(tmp_path: Path) -> None:
     run("own_match.py", "--games", "4", "--pdn", tmp_path / "games.pdn")
     games = read_games((tmp_path / "games.pdn").read_text("utf-8"))

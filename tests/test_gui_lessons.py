@@ -15,6 +15,7 @@ pytest.importorskip("pygame", reason="the window needs pygame")
 from windows import opened_app
 
 from engine.board import Board
+from engine.fen import Color
 from engine.knowledge.lines import known_moves
 from engine.puzzles.puzzle import Goal
 from engine.tablebase import Tablebase, open_tablebase
@@ -31,6 +32,13 @@ ENDINGS = {lesson.title: lesson.task for lesson in LESSONS if isinstance(lesson.
 STEPS = {lesson.title: lesson.task for lesson in LESSONS if isinstance(lesson.task, Steps)}
 each_ending = pytest.mark.parametrize("ending", ENDINGS.values(), ids=ENDINGS)
 each_steps = pytest.mark.parametrize("steps", STEPS.values(), ids=STEPS)
+
+
+def test_kings_said_to_be_in_a_double_corner_are_there() -> None:
+    lesson = next(lesson for lesson in LESSONS if lesson.title == "Three against two in both corners")
+    kings = {square for square, (color, _) in Board(lesson.task.fen).piece_map().items() if color is Color.WHITE}
+    assert kings == {9, 27}
+    assert "before each double corner" in lesson.text
 
 
 @pytest.fixture(scope="module")

@@ -114,6 +114,18 @@ def test_programs_of_the_environment_are_found_as_if_it_were_active(tmp_path: Pa
     assert subprocess.run([sys.executable, "-c", code, tmp_path, "program"], cwd=ROOT).returncode == 7
 
 
+@pytest.mark.parametrize("command", ["activate", ".", "nothing", "activate/x"])
+def test_what_is_no_command_is_told_in_one_line(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "activate").touch()
+    monkeypatch.setattr(bootstrap, "install", lambda extra: None)
+    monkeypatch.setattr(bootstrap, "SCRIPTS", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["bootstrap.py", command])
+    assert bootstrap.main() == 2
+    assert capsys.readouterr().err.startswith(f"{command!r} is not a command: ")
+
+
 @pytest.mark.skipif(os.name == "nt", reason="Ctrl-C as terminals of Unix send it")
 def test_ctrl_c_through_bootstrap_leaves_the_program_time_to_save(tmp_path: Path) -> None:
     program, wait = tmp_path / "program", "while true; do sleep 0.1; done"

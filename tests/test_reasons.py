@@ -16,6 +16,7 @@ from engine.fen import Color
 from engine.knowledge.drawing import draw_positions
 from engine.knowledge.features import features_of
 from engine.knowledge.rules import load_rules
+from engine.knowledge.squares import has_the_move
 from engine.outcomes import DRAW, OUTCOMES
 from engine.pdn import read_games
 from engine.players import AlphaBetaPlayer
@@ -262,6 +263,35 @@ def test_reasons_that_the_tables_prove(fault: tuple[str, ...], kind: Kind, text:
     confirm(made, reason, tables)
 
 
+def test_who_does_not_have_the_move_cannot_give_it_up(tables: Tablebase) -> None:
+    fault = fault_of("W:WK13,K18:BK8,K10", "18-22", "18-14", "18-14 10x17 13x22", "8-3")
+    reason = Explainer(tables.get_wdl, 3000).explain(fault)
+    assert not has_the_move(fault.board)
+    assert reason is not None
+    assert reason.text.startswith(
+        "18-22 leaves the move (the opposition) to Black; the exchange 18-14 10x17 13x22 gains it."
+    )
+
+
+@pytest.mark.parametrize(
+    ("fault", "text"),
+    [
+        (
+            ("B:W23,29,K3,K21:B10,K25,K32", "32-27", "25-30"),
+            "32-27 loses two kings for two men: 29x22 27x25 21x30.",
+        ),
+        (
+            ("B:W12,20,32:B17,K11,K25", "11-7", "25-30"),
+            "11-7 misses winning a man: 25-30 32-27 30-26 27-24 26-23 24-19 23x16.",
+        ),
+    ],
+)
+def test_the_men_and_kings_named_are_those_of_the_line(fault: tuple[str, ...], text: str) -> None:
+    reason = Explainer(nodes=NODES).explain(fault_of(*fault))
+    assert reason is not None
+    assert reason.text == text
+
+
 def test_what_the_tables_say_is_said_behind_another_reason(tables: Tablebase) -> None:
     reason = Explainer(tables.get_wdl, NODES).explain(fault_of("B:W28,K23:B8,16,20", "16-19", "8-12"))
     assert reason is not None
@@ -280,8 +310,10 @@ def test_rules_are_quoted_where_they_say_what_the_tables_say(tables: Tablebase) 
                 if not text:
                     continue
                 number, conditions, outcome = re.fullmatch(
-                    r"Rule (\d+), with Black to move: if (.*), it is a (\w+)\.", text
+                    r"Rule (\d+), with Black to move(?:, where no rule before it applies)?: if (.*), it is a (\w+)\.",
+                    text,
                 ).groups()  # type: ignore[union-attr]
+                assert ("where no rule before it applies" in text) == (number != "1")
                 rule = load_rules().rules[int(number) - 1]
                 assert conditions.split(", and ") == list(rule.words)
                 assert OUTCOMES[DRAW - value] == outcome == OUTCOMES[rule.outcome]

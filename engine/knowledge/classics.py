@@ -101,8 +101,8 @@ CLASSICS = (
     Classic(
         "Payne's draw",
         "WK15,K23:B12,K7,K28",
-        "A man down and safe: a king that steps between 19 and 24 locks one black king into its own double corner, and "
-        "the other king comes too late. With Black to move the corner opens.",
+        "A man down and safe: a king that steps between 19 and 24 locks one black king into the corner of 28 and 32, "
+        "and the other king comes too late. With Black to move the corner opens.",
     ),
 )
 

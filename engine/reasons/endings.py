@@ -73,7 +73,7 @@ def _corner_reason(fault: Fault, change: Change) -> Reason | None:
 
 
 def opposition_reason(fault: Fault, proof: Proof) -> Reason | None:
-    """The move (the opposition) is lost by an exchange, or by not making one; else None.
+    """The move (the opposition) is lost by an exchange, or by not making one, or not gained by one; else None.
 
     Quiet moves never change which side has it. It matters when both sides have the same number of pieces, and few.
     """
@@ -86,9 +86,12 @@ def opposition_reason(fault: Fault, proof: Proof) -> Reason | None:
         return None
     name = board.pdn(fault.move)
     line = fault.reply
-    text = f"{name} gives up the move (the opposition)"
+    owned = has_the_move(board)
+    deed = "gives up the move (the opposition)" if owned else f"leaves the move (the opposition) to {color.other}"
+    text = f"{name} {deed}"
     if fault.better.captured == () and _exchanges(fault.line):
-        text += f", which the exchange {pdn_line(board, tuple(ends[0].move_stack))} keeps"
+        exchange = f"the exchange {pdn_line(board, tuple(ends[0].move_stack))}"
+        text += f", which {exchange} keeps" if owned else f"; {exchange} gains it"
     return Reason(Kind.OPPOSITION, proof, f"{text}.", (fault.move.start, fault.move.end), line)
 
 

@@ -12,7 +12,7 @@ from .crowning import crowning_reason
 from .fault import Fault, behind
 from .following import Course, follow, until_won
 from .reason import Kind, Proof, Reason
-from .words import net_pieces, pdn_line, pieces_on
+from .words import counted, net_pieces, pdn_line, pieces_on
 
 Line = tuple[Move, ...]
 
@@ -105,7 +105,8 @@ def _missed_gain(fault: Fault, line: Line, keeps: Course, name: str) -> Reason:
     if fault.move.captured:
         kind, text = Kind.WRONG_CAPTURE, f"{name} takes the wrong way: better {shown}."
         return Reason(kind, Proof.SEARCH, text, fault.better.captured, line, instead=True)
-    what = net_pieces(-keeps.men, -keeps.kings)
+    wins = follow(fault.board, line, fault.board.turn)  # behind it a king may be given for a man
+    what = net_pieces(-wins.men, -wins.kings) if wins.pieces == keeps.pieces else net_pieces(-keeps.men, -keeps.kings)
     trade = trade_of(line)
     if 0 < trade.given <= trade.taken + keeps.pieces:
         text = f"{name} misses the shot {shown}, which wins {what}."
@@ -118,7 +119,8 @@ def _of_kings(fault: Fault, line: Line, better: Line, played: Course, keeps: Cou
     """A king is lost or could be won, for a man or in the place of one; else None."""
     board, name, after = fault.board, fault.board.pdn(fault.move), behind(fault.board, fault.move)
     if line and played.kings > max(0, keeps.kings) and played.men < 0:
-        text = f"{name} loses a king for a man: {pdn_line(after, line)}."
+        given, taken = counted(played.kings, "king"), counted(-played.men, "man")
+        text = f"{name} loses {given} for {taken}: {pdn_line(after, line)}."
         return Reason(Kind.EXCHANGE, Proof.SEARCH, text, (line[0].start, line[0].end), line)
     if line and played.kings > max(0, keeps.kings) and played.pieces == keeps.pieces:
         lost, less = net_pieces(played.men, played.kings), net_pieces(keeps.men, keeps.kings)
@@ -128,7 +130,7 @@ def _of_kings(fault: Fault, line: Line, better: Line, played: Course, keeps: Cou
         text = f"{name} takes the wrong way: better {pdn_line(board, better)}."
         return Reason(Kind.WRONG_CAPTURE, Proof.SEARCH, text, fault.better.captured, better, instead=True)
     if keeps.kings < 0:
-        what = "a king for a man" if keeps.men > 0 else "a king"
+        what = counted(-keeps.kings, "king") + (f" for {counted(keeps.men, 'man')}" if keeps.men > 0 else "")
         text = f"{name} misses winning {what}: {pdn_line(board, better)}."
         return Reason(Kind.MISSED_GAIN, Proof.SEARCH, text, (better[0].start, better[0].end), better, instead=True)
     return None

@@ -17,7 +17,7 @@ class RuleQuotes:
         self._judge: Judge | None = None
 
     def quote(self, board: Board, value: int) -> str:
-        """``Rule 12, with White to move: if ..., it is a win.``
+        """``Rule 12, with White to move, where no rule before it applies: if ..., it is a win.``
 
         Args:
             value: the tables' value of the position for its side to move.
@@ -35,4 +35,5 @@ class RuleQuotes:
         if rule.outcome != DRAW - value or not rule.conditions:
             return ""
         conditions = ", and ".join(rule.words)
-        return f"Rule {number + 1}, with {board.turn} to move: if {conditions}, it is a {OUTCOMES[rule.outcome]}."
+        place = f"with {board.turn} to move" + (", where no rule before it applies" if number else "")
+        return f"Rule {number + 1}, {place}: if {conditions}, it is a {OUTCOMES[rule.outcome]}."

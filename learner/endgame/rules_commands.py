@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from engine.console import Console
+from engine.game import ENGLISH, check_game
 from engine.knowledge.rules import OUTCOMES, RuleList, RulesError, load_rules, save_rules
 from engine.tablebase import open_tablebase
 from engine.tablebase.dense import load_tables
@@ -67,10 +68,12 @@ def rules_command(
         folder: of the tables, which need distances up to four pieces; None for the default one.
 
     Raises:
+        OtherGameError: this process plays another game.
         RulesError: a file of rules is damaged.
         MissingTableError: there are no tables of distances.
         StorageError: a file cannot be written.
     """
+    check_game("the list of endgame rules", ENGLISH)
     if learn is None and folder is not None:
         raise RulesError("--dir is for --learn: rules that are there already are measured on the package's tables")
     if learn is None and most is not None:

@@ -107,6 +107,8 @@ class EngineRequest:
         network = self.spec if isinstance(self.spec, NetworkSpec) and self.spec.level is None else None
         if self.simulations is not None and network is None:
             raise RequestError(f"{self.player} has no simulations to choose: leave --simulations out")
+        if network is not None and network.ponder:
+            raise RequestError(f"{self.player}: the other program says when to ponder: leave @ponder out")
         if self.backend != "auto" and (network is None or network.alphabeta):
             raise RequestError(f"{self.player} has no backend to choose: leave --backend out")
 
