@@ -11,7 +11,6 @@ from engine.movegen import jumpers_of
 from engine.outcomes import DRAW, LOSS, UNKNOWN
 from engine.search import LeafOracle
 
-from .config import RunConfig
 from .records import GAME, GameRecord
 
 
@@ -28,9 +27,6 @@ class EndgameKnowledge:
     leaf_oracle: LeafOracle | None = None
     table: LeafOracle | None = None
     held_out: Callable[[np.ndarray], np.ndarray] | None = None
-
-
-KnowledgeFactory = Callable[[RunConfig], EndgameKnowledge]
 
 
 def adjudicated(table: LeafOracle, positions: np.ndarray, max_pieces: int, forced: np.ndarray) -> np.ndarray:

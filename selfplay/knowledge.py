@@ -33,7 +33,7 @@ def leaf_oracle(config: SearchConfig) -> LeafOracle | None:
 
 
 def endgame_knowledge(config: RunConfig) -> EndgameKnowledge:
-    """Endgame knowledge of a run's actors (a ``KnowledgeFactory``); raises what ``shared_tablebase`` raises."""
+    """Endgame knowledge of a run's actors; raises what ``shared_tablebase`` raises."""
     needs_table = config.selfplay.adjudicate or config.selfplay.rescore
     return EndgameKnowledge(
         leaf_oracle=leaf_oracle(config.search),

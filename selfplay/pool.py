@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Hashable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from engine.errors import one_line
 from engine.interrupts import interrupt_held
 
 from .config import RunConfig
-from .knowledge import endgame_knowledge
 from .pool_match import MatchPart, MatchPlayed, PoolMatch
 from .weights import Weights
 from .worker import Played, Worker, actors_here
@@ -184,8 +183,8 @@ class Pool(ABC):
 
     def _asked(self, handle: Any, part: MatchPart | None) -> Any:
         if part is None:
-            return self._ask(handle, self._turns.next())
-        return self._ask_match(handle, part, *self._match_networks)
+            return self._ask(handle, "play", self._turns.next())
+        return self._ask(handle, "play_match", part, *self._match_networks)
 
     def _put_back(self, parts: Sequence[MatchPart | None]) -> None:
         """Returns games of the present match to the queue, for another actor."""
@@ -286,12 +285,8 @@ class Pool(ABC):
         """Starts an actor and returns its handle."""
 
     @abstractmethod
-    def _ask(self, handle: Any, weights: Any) -> Any:
-        """Requests a shard of an actor, see ``Worker.play``; returns the pending answer."""
-
-    @abstractmethod
-    def _ask_match(self, handle: Any, part: MatchPart, *networks: Any) -> Any:
-        """Requests games of a match, see ``Worker.play_match``; returns the pending answer."""
+    def _ask(self, handle: Any, method: Literal["play", "play_match"], *arguments: Any) -> Any:
+        """Calls a method of an actor's ``Worker``; returns the pending answer."""
 
     def _shared(self, weights: Weights) -> Any:
         """Converts weights to the form in which requests carry them."""
@@ -322,18 +317,11 @@ class ThreadPool(Pool):
     """Actors as threads of this process: for tests, debugging and short runs."""
 
     def _start(self, actor: PoolActor, seed: int) -> tuple[Worker, ThreadPoolExecutor]:
-        worker = Worker(self._config, actor.number, seed, endgame_knowledge)
-        return worker, ThreadPoolExecutor(1, f"actor-{actor.number}")
+        return Worker(self._config, actor.number, seed), ThreadPoolExecutor(1, f"actor-{actor.number}")
 
-    def _ask(self, handle: tuple[Worker, ThreadPoolExecutor], weights: Weights) -> Future[Played | None]:
+    def _ask(self, handle: tuple[Worker, ThreadPoolExecutor], method: str, *arguments: Any) -> Future[Result | None]:
         worker, executor = handle
-        return executor.submit(worker.play, weights)
-
-    def _ask_match(
-        self, handle: tuple[Worker, ThreadPoolExecutor], part: MatchPart, *networks: Weights
-    ) -> Future[MatchPlayed | None]:
-        worker, executor = handle
-        return executor.submit(worker.play_match, part, *networks)
+        return executor.submit(getattr(worker, method), *arguments)
 
     def _release(self, handle: tuple[Worker, ThreadPoolExecutor]) -> None:
         handle[0].stop()

@@ -3,7 +3,6 @@
 import multiprocessing.connection
 import signal
 import threading
-from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import Connection
@@ -12,12 +11,9 @@ from typing import Any
 from engine.interrupts import interrupt_noted
 
 from .config import RunConfig
-from .knowledge import endgame_knowledge
 from .pool import Pool, PoolActor, Result, finished
-from .pool_match import MatchPart, MatchPlayed
 from .processes import follow_parent, give_way, no_interrupt, on_sigterm, player_context
-from .weights import Weights
-from .worker import Played, Worker
+from .worker import Worker
 
 _worker: Worker | None = None
 
@@ -35,13 +31,13 @@ class ProcessPool(Pool):
     def _start(self, actor: PoolActor, seed: int) -> ProcessPoolExecutor:
         return ProcessPoolExecutor(1, player_context(), _begin, (self._config, actor.number, seed, self._stopped))
 
-    def _ask(self, handle: ProcessPoolExecutor, weights: Weights) -> Future[Played | None]:
-        return _submitted(handle, _play, weights)
-
-    def _ask_match(
-        self, handle: ProcessPoolExecutor, part: MatchPart, *networks: Weights
-    ) -> Future[MatchPlayed | None]:
-        return _submitted(handle, _play_match, part, *networks)
+    def _ask(self, handle: ProcessPoolExecutor, method: str, *arguments: Any) -> Future[Result | None]:
+        """See ``Pool._ask``. The first call starts the process; raises ``BrokenProcessPool`` if that cannot be."""
+        try:
+            with no_interrupt():
+                return handle.submit(_call, method, *arguments)
+        except (EOFError, ConnectionError) as error:  # the server that starts the processes is just being killed
+            raise BrokenProcessPool(f"its process could not be started ({type(error).__name__})") from error
 
     def _release(self, handle: ProcessPoolExecutor) -> None:
         # Before Python 3.11.5 (gh-94777) a request that the dead process had not read kept the interpreter from ending.
@@ -60,22 +56,13 @@ class ProcessPool(Pool):
         return finished(running)
 
 
-def _submitted(handle: ProcessPoolExecutor, call: Callable[..., Any], *arguments: Any) -> Future[Any]:
-    """Submits a call, of which the first starts the process; raises ``BrokenProcessPool`` if that cannot be."""
-    try:
-        with no_interrupt():
-            return handle.submit(call, *arguments)
-    except (EOFError, ConnectionError) as error:  # the server that starts the processes is just being killed
-        raise BrokenProcessPool(f"its process could not be started ({type(error).__name__})") from error
-
-
 def _begin(config: RunConfig, number: int, seed: int, stopped: Connection) -> None:
     """Prepares the actor's process; runs there once."""
     global _worker
     follow_parent()
     give_way(config.selfplay.nice)
     on_sigterm(signal.SIG_IGN)  # a scheduler sends it to the whole job; only the learner saves
-    _worker = worker = Worker(config, number, seed, endgame_knowledge)
+    _worker = worker = Worker(config, number, seed)
 
     def stop() -> None:
         multiprocessing.connection.wait([stopped])
@@ -84,13 +71,7 @@ def _begin(config: RunConfig, number: int, seed: int, stopped: Connection) -> No
     threading.Thread(target=stop, daemon=True).start()
 
 
-def _play(weights: Weights) -> Played | None:
-    """Plays one request; runs in the actor's process."""
-    assert _worker is not None
-    return _worker.play(weights)
-
-
-def _play_match(part: MatchPart, *networks: Weights) -> MatchPlayed | None:
-    """Plays games of a match; runs in the actor's process."""
-    assert _worker is not None
-    return _worker.play_match(part, *networks)
+def _call(method: str, *arguments: Any) -> Result | None:
+    """Answers a request; runs in the actor's process."""
+    answer: Result | None = getattr(_worker, method)(*arguments)
+    return answer

@@ -9,18 +9,17 @@ import socket
 import time
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from engine.errors import one_line
 
 from .cluster import Cluster
 from .config import RunConfig
-from .knowledge import endgame_knowledge
 from .pool import Pool, PoolActor, Result
-from .pool_match import MatchPart, MatchPlayed
 from .processes import give_way
 from .weights import Weights
-from .worker import Played, Worker
+from .worker import Worker
 
 _PATIENCE_S = 60.0  # seconds after which an actor that has not started is warned of
 _QUIET_S = 600.0  # seconds between two such warnings
@@ -30,24 +29,21 @@ _LOG = logging.getLogger(__name__)
 class _RayWorker:
     """Makes its worker at the first request, so that an error in it is an exception and not the death of an actor."""
 
-    def __init__(self, config: RunConfig, *arguments: Any) -> None:
+    def __init__(self, config: RunConfig, number: int, seed: int) -> None:
         give_way(config.selfplay.nice)
-        self._arguments = config, *arguments
-        self._worker: Worker | None = None
+        self._arguments = config, number, seed
+
+    @cached_property
+    def _worker(self) -> Worker:
+        return Worker(*self._arguments)
 
     def here(self) -> str:
         """The name of the machine."""
         return socket.gethostname()
 
-    def play(self, weights: Weights) -> Played | None:
-        return self._made().play(weights)
-
-    def play_match(self, part: MatchPart, *networks: Weights) -> MatchPlayed | None:
-        return self._made().play_match(part, *networks)
-
-    def _made(self) -> Worker:
-        self._worker = self._worker or Worker(*self._arguments)
-        return self._worker
+    def call(self, method: str, *arguments: Any) -> Result | None:
+        answer: Result | None = getattr(self._worker, method)(*arguments)
+        return answer
 
 
 @dataclass
@@ -110,7 +106,7 @@ class RayPool(Pool):
         options: dict[str, Any] = {"num_cpus": self._cpus}
         if actor.place[0] is not None:
             options["scheduling_strategy"] = self._cluster.on_node(actor.place[0])
-        remote = self._worker_class.options(**options).remote(self._config, actor.number, seed, endgame_knowledge)
+        remote = self._worker_class.options(**options).remote(self._config, actor.number, seed)
         return _Handle(remote, remote.here.remote(), time.monotonic())
 
     def _is_ready(self, actor: PoolActor) -> bool:
@@ -129,11 +125,8 @@ class RayPool(Pool):
     def _where(self, actor: PoolActor) -> str:
         return f" on {actor.handle.machine}" if self._is_ready(actor) else ""
 
-    def _ask(self, handle: _Handle, weights: Any) -> Any:
-        return handle.actor.play.remote(weights)
-
-    def _ask_match(self, handle: _Handle, part: MatchPart, *networks: Any) -> Any:
-        return handle.actor.play_match.remote(part, *networks)
+    def _ask(self, handle: _Handle, method: str, *arguments: Any) -> Any:
+        return handle.actor.call.remote(method, *arguments)
 
     def _shared(self, weights: Weights) -> Any:
         return self._ray.put(weights)  # sent once; requests carry a reference

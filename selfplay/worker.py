@@ -18,7 +18,7 @@ from learner.network import Network
 
 from .actor import Actor, PlayStats
 from .config import RunConfig
-from .endgame import KnowledgeFactory
+from .knowledge import endgame_knowledge
 from .match import play_games, seed_players
 from .match_record import FORFEIT
 from .openings import MatchError
@@ -73,13 +73,11 @@ class Worker:
     Args:
         actor: number of the actor.
         seed: seed of its games; it must differ after a restart, so that no game is played twice.
-        knowledge: makes the actor's endgame knowledge; None: no knowledge.
     """
 
-    def __init__(self, config: RunConfig, actor: int, seed: int, knowledge: KnowledgeFactory | None = None) -> None:
+    def __init__(self, config: RunConfig, actor: int, seed: int) -> None:
         check_game("the run", config.game)
         use_single_thread()
-        self._make_knowledge = knowledge
         self._config = config
         self._number = actor
         self._seed = seed
@@ -154,9 +152,8 @@ class Worker:
 
     def _new_actor(self, weights: Weights, teaches: bool) -> tuple[Actor, NetworkEvaluator]:
         evaluator = self._new_evaluator(weights.network())
-        knowledge = self._make_knowledge(self._config) if self._make_knowledge else None
         seed = self._seed + (1 << 32 if teaches else 0)
-        settings, search = self._config.selfplay, self._config.search
+        settings, search, knowledge = self._config.selfplay, self._config.search, endgame_knowledge(self._config)
         return Actor(settings, search, evaluator, seed, weights.digest, knowledge), evaluator
 
     def _new_evaluator(self, network: Network) -> NetworkEvaluator:

@@ -18,7 +18,6 @@ from test_shards import make_record
 from selfplay.actor import PlayStats
 from selfplay.config import make_config
 from selfplay.pool import Pool, PoolActor, Result
-from selfplay.pool_match import MatchPart
 from selfplay.records import GameRecord
 from selfplay.replay import ReplayBuffer, ReplayConfig
 from selfplay.shards import pack_shard
@@ -39,11 +38,8 @@ class FakePool(Pool):
     def _start(self, actor: PoolActor, seed: int) -> Any:
         return actor.number
 
-    def _ask(self, handle: Any, weights: Any) -> Any:
+    def _ask(self, handle: Any, method: str, *arguments: Any) -> Any:
         return handle
-
-    def _ask_match(self, handle: Any, part: MatchPart, *networks: Any) -> Any:
-        raise NotImplementedError
 
     def _wait(self, requests: Sequence[Any], timeout: float) -> None:
         return

@@ -97,7 +97,7 @@ def test_an_actor_that_cannot_be_started_has_died(error: Exception) -> None:
             raise error
 
     with pytest.raises(ProcessPool.dead, match="could not be started"):
-        ProcessPool._ask(None, Unstartable(), None)  # type: ignore[arg-type]
+        ProcessPool._ask(None, Unstartable(), "play")  # type: ignore[arg-type]
 
 
 def test_killed_anywhere_nothing_is_lost(run: Run) -> None:

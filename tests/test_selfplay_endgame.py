@@ -212,7 +212,7 @@ class Listener:
         """Every position goes to ``judge``."""
 
 
-def test_worker_makes_its_knowledge_once() -> None:
+def test_worker_makes_its_knowledge_once(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = ["search.oracle=tablebase", "selfplay.games_in_lockstep=4", "selfplay.positions_per_shard=30"]
     config = make_config("smoke", settings)
     oracle, made = Listener(), []
@@ -221,7 +221,8 @@ def test_worker_makes_its_knowledge_once() -> None:
         made.append(config)
         return EndgameKnowledge(leaf_oracle=oracle)
 
-    worker, network = Worker(config, 0, 1, knowledge), make_network(config.network)
+    monkeypatch.setattr("selfplay.worker.endgame_knowledge", knowledge)
+    worker, network = Worker(config, 0, 1), make_network(config.network)
     evaluations = 0
     for number in range(2):
         played = worker.play(Weights.of(network, f"digest{number}"))
