@@ -9,22 +9,20 @@ from itertools import islice, pairwise
 from pathlib import Path
 
 import numpy as np
-from numba import njit
 
-from engine.bitboard import turned
 from engine.board import Board, Move
 from engine.errors import PdnError
 from engine.fen import Color, format_fen
 from engine.files import read_text
-from engine.movegen import DISTINCT, MAX_MOVES, generate, new_moves
 from engine.pdn import read_games
 from engine.tablebase import MissingTableError, Tablebase
 from engine.tablebase.build import Step
 from engine.tablebase.dense import load_tables
 from engine.tablebase.folder import SHIPPED, build_advice, default_folder
-from engine.tablebase.material import materials
+from engine.tablebase.material import MIN_PIECES, materials_between
 from learner.endgame.data import EndgameSampler
 from learner.endgame.labels import FileTables
+from learner.endgame.resolve import children_of
 
 from .convert import PIECES as SHIPPED_PIECES
 
@@ -82,33 +80,17 @@ class Decision:
         return after < before
 
 
-@njit(cache=True)
-def _positions_after(positions, moves, behind, ends):
-    """Fills ``behind`` with the positions after all moves, seen by the new side to move, and ``ends``.
-
-    The positions after moves of ``positions[i]`` end before ``behind[ends[i]]``.
-    """
-    n = 0
-    for i in range(positions.shape[0]):
-        for j in range(generate(positions[i, 0], positions[i, 1], positions[i, 2], moves, DISTINCT)):
-            behind[n, 0], behind[n, 1] = turned(moves[j].opp), turned(moves[j].own)
-            behind[n, 2] = turned(moves[j].kings)
-            n += 1
-        ends[i] = n
-
-
 def move_values(positions: np.ndarray, tables: Tablebase) -> list[dict[Words, int]]:
     """Returns ``Decision.values`` for each position (uint32 [N, 3 or more]: own, opp, kings).
 
     Raises ``MissingTableError`` if no table covers the position after a move.
     """
-    behind, ends = np.zeros((MAX_MOVES * len(positions), 3), np.uint32), np.zeros(len(positions), np.int64)
-    _positions_after(positions, new_moves(), behind, ends)
-    behind = behind[: ends[-1] if len(ends) else 0]
+    behind, parents = children_of(positions, np.arange(len(positions)))
+    ends = np.cumsum(np.bincount(parents, minlength=len(positions)))
     values = np.ones(len(behind), np.int8)  # a move that takes the last piece wins
     goes_on = behind[:, 0] != 0
     values[goes_on] = -tables.probe_wdl_many(behind[goes_on])
-    worth = list(zip(zip(*behind.T.tolist(), strict=True), values.tolist(), strict=True))
+    worth = list(zip(zip(*behind[:, :3].T.tolist(), strict=True), values.tolist(), strict=True))
     return [dict(worth[first:end]) for first, end in pairwise([0, *ends.tolist()])]
 
 
@@ -135,7 +117,7 @@ def drawn_decisions(
             advice = build_advice(place, pieces, False)
             raise MissingTableError(f"{place} lacks tables of up to {pieces} pieces; build them with {advice}")
     values = load_tables(SHIPPED if pieces <= SHIPPED_PIECES else folder, pieces, report=report)
-    sampler = EndgameSampler(values, [material for n in range(2, pieces + 1) for material in materials(n)], seed)
+    sampler = EndgameSampler(values, materials_between(MIN_PIECES, pieces), seed)
     found: dict[Words, Decision] = {}
     at_once, left = min(_CHUNK, _DRAWN_AT_ONCE * number), _DRAWS * _DRAWN_AT_ONCE * number
     while left > 0 and len(found) < number:
