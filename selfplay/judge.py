@@ -15,7 +15,7 @@ from learner.student import STUDENT_FOLDER
 
 from .config import RunConfig
 from .elo import PairingResult, TallyFigures
-from .exam import EndgameExam
+from .exam import exam_accuracy
 from .gate import Gate
 from .match_record import MatchGame
 from .open_match import OpenMatch
@@ -50,7 +50,6 @@ class Judge:
         names = ["000000", *(promotion.checkpoint for promotion in self.state.promotions)]
         self._promoted = [read_info(folder.checkpoint(name)).digest for name in names]
         self._best = self._weights(self.state.best)
-        self._exam: EndgameExam | None = None
         self._gate: Gate | None = None
         self._open: OpenMatch | None = None
         self._matches, self._began = 0, time.monotonic()
@@ -173,10 +172,10 @@ class Judge:
 
     def _examine(self, name: str) -> None:
         """Measures the endgame accuracy of the promoted network's win/draw/loss head."""
-        if self._config.loop.exam_positions == 0:
+        positions = self._config.loop.exam_positions
+        if positions == 0:
             return
-        self._exam = self._exam or EndgameExam(self._config.loop.exam_positions)
-        accuracy = self._exam.accuracy(self._folder.checkpoint(name))
+        accuracy = exam_accuracy(self._folder.checkpoint(name), positions)
         self.ratings.endgames[name] = round(accuracy, 5)
         self._tell("exam", {"checkpoint": name, "accuracy": accuracy})
 

@@ -20,7 +20,7 @@ from learner.inference.numba_evaluator import NumbaEvaluator
 from learner.network import NETWORKS, make_network
 from selfplay.commands import analyse_command
 from selfplay.config import make_config
-from selfplay.exam import EndgameExam
+from selfplay.exam import exam_accuracy, exam_questions
 from selfplay.knowledge import endgame_knowledge, leaf_oracle, shared_tablebase
 from selfplay.players import PlayerError, network_folder
 from selfplay.pool import ThreadPool
@@ -187,12 +187,12 @@ def test_actors_of_a_pool_adjudicate_and_keep_no_held_out_sample():
 
 
 def test_the_exam_asks_only_what_nobody_trains_on(checkpoint: Path):
-    exam = EndgameExam(2000)
-    questions = exam._questions
+    questions = exam_questions(2000)
     assert held_out(questions.positions).all()
     assert (shared_tablebase().probe_wdl_many(questions.positions) == questions.values).all()
-    accuracy = exam.accuracy(checkpoint)
-    assert accuracy == EndgameExam(2000).accuracy(checkpoint)
+    accuracy = exam_accuracy(checkpoint, 2000)
+    exam_questions.cache_clear()
+    assert accuracy == exam_accuracy(checkpoint, 2000)
     assert accuracy * 2000 == pytest.approx(round(accuracy * 2000))
     assert 0.05 < accuracy < 0.95  # an untrained network
 
