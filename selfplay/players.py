@@ -70,10 +70,10 @@ class RatedNetwork(NamedTuple):
     error: float | None
 
 
-def rated_networks(runs: Path = RUNS) -> list[RatedNetwork]:
-    """The promoted networks of all runs in a folder; unreadable runs are skipped."""
+def rated_networks() -> list[RatedNetwork]:
+    """The promoted networks of all runs in ``RUNS``; unreadable runs are skipped."""
     networks = []
-    for config in sorted(runs.glob("*/config.json")):
+    for config in sorted(RUNS.glob("*/config.json")):
         run = RunFolder(config.parent)
         try:
             promoted = [promotion.checkpoint for promotion in run.read_state().promotions]
@@ -111,9 +111,12 @@ def network_folder(text: str | None) -> Path | None:
     return run.best_checkpoint if is_run else folder
 
 
-def evaluator_player(name: str, evaluator: NetworkEvaluator, search: SearchConfig) -> SearchPlayer:
-    """A player that searches with an evaluator, without a time limit."""
-    return _search_player(name, evaluator, search, USUAL)
+def evaluator_player(
+    name: str, evaluator: NetworkEvaluator, search: SearchConfig, conditions: Conditions = USUAL
+) -> SearchPlayer:
+    """A player that searches with an evaluator; of the conditions time, exploration and seed count."""
+    oracle = leaf_oracle(search)
+    return SearchPlayer(name, evaluator, search, conditions.seconds, oracle, conditions.explore, conditions.seed)
 
 
 def make_player(spec: PlayerSpec, conditions: Conditions = USUAL) -> Player:
@@ -144,7 +147,7 @@ def make_player(spec: PlayerSpec, conditions: Conditions = USUAL) -> Player:
         evaluator = make_evaluator(student.network)
     else:
         evaluator = make_evaluator(load_checkpoint(folder).network, backend, choose_device(conditions.device))
-    player = _search_player(spec.text, evaluator, search, conditions)
+    player = evaluator_player(spec.text, evaluator, search, conditions)
     if conditions.is_timed and search_is_compiled():
         player.prepare()
     return PonderingPlayer(player) if spec.ponder else player
@@ -236,10 +239,3 @@ def _student_plays(spec: NetworkSpec, conditions: Conditions) -> bool:
         return has_student(checkpoint_folder(spec.folder))
     automatic = backend == "auto" and conditions.is_timed and choose_device(conditions.device) == "cpu"
     return (automatic or backend == "student") and has_student(checkpoint_folder(spec.folder))
-
-
-def _search_player(
-    name: str, evaluator: NetworkEvaluator, search: SearchConfig, conditions: Conditions
-) -> SearchPlayer:
-    oracle = leaf_oracle(search)
-    return SearchPlayer(name, evaluator, search, conditions.seconds, oracle, conditions.explore, conditions.seed)
