@@ -77,7 +77,7 @@ def test_answers_are_weighed_by_hand() -> None:
 def test_only_doubtful_positions_beyond_the_tables_are_searched() -> None:
     trees = FakeTrees(says(0.1, 0.8, 0.1), says(0.1, 0.1, 0.8))
     oracle = oracle_with(trees)
-    found, plain = oracle.search(words(TWO, THREE)), oracle.without_trees(words(TWO, THREE))
+    found, plain = oracle.search(words(TWO, THREE)), Oracle(oracle.members).search(words(TWO, THREE))
     assert trees.asked == [(words(THREE)[0].tolist(), most) for most in (10, 50)]
     assert found.probabilities[0].tolist() == plain.probabilities[0].tolist()
     assert found.probabilities[1] == pytest.approx([0.1, 0.1, 0.8], abs=1e-5)  # the last round's weights

@@ -237,10 +237,6 @@ class Oracle:
         found = self._searched(positions, beyond=True)
         return found if self.trees is None else self._deepened(positions, found, self.trees)
 
-    def without_trees(self, positions: np.ndarray) -> Resolved:
-        """Judges as ``search`` does, but searches no tree."""
-        return self._searched(positions, beyond=True)
-
     def stated(self, positions: np.ndarray) -> Resolved:
         """Judges as ``search`` does, with no less confidence beyond the pieces that members were tested on."""
         return self._searched(positions, beyond=False)

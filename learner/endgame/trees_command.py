@@ -49,7 +49,7 @@ def oracle_trees_command(
         raise OracleCommandError(f"{net}: is no oracle; make one with crownhead oracle calibrate")
     check_oracle_place(place)
     check_packages()  # now, not after ten minutes of searching
-    card, oracle = read_oracle_card(place), Oracle(read_members(place))
+    card, oracle = read_oracle_card(place), Oracle(read_members(place))  # without trees
     searched: Trees = trees or ChampionTrees(simulations[-1])
     if pieces < searched.fewest:
         raise OracleCommandError(f"--pieces {pieces}: tables know these; trees serve from {searched.fewest} on")
@@ -89,7 +89,7 @@ class _Doubt(NamedTuple):
 
 def _doubts(oracle: Oracle, questions: Questions, pieces: int) -> _Doubt:
     batch = questions.draw(pieces, pieces, 0)
-    found = oracle.without_trees(batch.positions)
+    found = oracle.search(batch.positions)
     unsure = np.flatnonzero((found.confidence < ASK_BELOW) & (found.ways != PROVEN))
     if len(unsure) < FEWEST:
         raise OracleCommandError(
