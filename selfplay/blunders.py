@@ -11,6 +11,7 @@ from engine.board import Board, Move
 from engine.console import Console, Table
 from engine.errors import PartlyReadError
 from engine.knowledge.lines import Prover
+from engine.outcomes import OUTCOMES
 from engine.players.base import close_player
 from engine.players.spec import PlayerSpec
 from engine.reasons.explaining import Explainer
@@ -31,7 +32,6 @@ MOST_DRAWN = 6  # most pieces of randomly drawn positions: the tables of all of 
 _BATCH = 32  # positions that a network without a time limit searches at once
 _SHOWN = 10
 _LINE = 12  # plies of a line that the tables prove
-_NAMES = {1: "win", 0: "draw", -1: "loss"}
 
 
 class BlunderCounts(TypedDict):
@@ -219,11 +219,8 @@ def _proven_line(board: Board, move: Move, prover: Prover) -> tuple[Move, ...]:
     """The line after ``move`` that the tables prove, at most ``_LINE`` plies; () for a draw or if the game is over."""
     after = board.copy()
     after.push(move)
-    if not after.legal_moves:
-        return ()
-    for step in prover.prove(after, _LINE).line:
-        after.push_pdn(step.text)
-    return tuple(after.move_stack[board.ply + 1 :])
+    proven = prover.prove(after, _LINE).line if after.legal_moves else ()
+    return tuple(after.push_pdn(step.text) for step in proven)
 
 
 def _better(answer: Decision) -> Move:
@@ -233,7 +230,7 @@ def _better(answer: Decision) -> Move:
 
 def _blunder(answer: Decision, reason: Reason | None) -> Blunder:
     assert answer.move is not None
-    was, became = (_NAMES[value] for value in answer.change)
+    was, became = (OUTCOMES[1 - value] for value in answer.change)
     board = answer.board
     return {
         "player": answer.player,

@@ -17,6 +17,7 @@ from engine.movegen import DISTINCT, MAX_MOVES, generate, jumpers_of, new_moves
 from engine.outcomes import UNKNOWN
 from engine.random_words import new_random, random_below
 from engine.search import Evaluator, LockstepSearch
+from learner.endgame.probabilities import softmax
 
 from .records import OFFSHOOT, TREE, Samples, found_samples
 
@@ -106,9 +107,7 @@ def offshoots(positions: np.ndarray, evaluator: Evaluator, rng: np.random.Genera
     ends = ends[: _walk(positions, new_random(int(rng.integers(1 << 62))), new_moves(1)[0], ends)]
     wdl = np.zeros((0, 3), np.float32)
     if len(ends):
-        _, wdl = evaluator.evaluate(ends)
-        wdl = np.exp(wdl - wdl.max(1, keepdims=True))
-        wdl /= wdl.sum(1, keepdims=True)
+        wdl = softmax(evaluator.evaluate(ends)[1])
     return found_samples(OFFSHOOT, ends, wdl, np.zeros(len(ends), np.int64), np.zeros(0))
 
 

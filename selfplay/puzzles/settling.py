@@ -126,7 +126,8 @@ class Settler:
         if not board.legal_moves:
             return []
         if self._tables.get_wdl(board) in (-1, 1):
-            return self._proven_line(board)
+            after = board.copy()
+            return [after.push_pdn(step.text) for step in self._prover.prove(board, _LINE).line]
         for _ in self._run([board]):
             indices = self._search.principal_variation(0)
         after, line = board.copy(), []
@@ -134,12 +135,6 @@ class Settler:
             line.append(search_moves(after)[index])
             after.push(line[-1])
         return line
-
-    def _proven_line(self, board: Board) -> list[Move]:
-        after = board.copy()
-        for step in self._prover.prove(board, _LINE).line:
-            after.push_pdn(step.text)
-        return after.move_stack[board.ply :]
 
     def _known(self, boards: Sequence[Board]) -> list[float | None]:
         """Values for the side that has just moved, if the rules or tables know them, else None."""
