@@ -85,37 +85,31 @@ def check_puzzles(
     """
     path = file or SHIPPED
     with claimed(path) if drop else nullcontext():
-        return _checked(path, sample, times, folder, seed, quiet, skip, drop)
-
-
-def _checked(
-    path: Path, sample: int, times: float, folder: Path | None, seed: int, quiet: bool, skip: int, drop: bool
-) -> CheckFigures:
-    book = read_book(path)
-    if not book.puzzles:
-        raise PuzzleFileError(f"{path}: there are no puzzles in it")
-    chosen = sorted(book.puzzles, key=partial(_place, seed))[skip : skip + sample]
-    if not chosen:
-        raise PuzzleFileError(f"{path}: it holds {len(book.puzzles)} puzzles; none are left after the first {skip}")
-    simulations = round(book.simulations * times)
-    failures: list[Failure] = []
-    failed: set[Puzzle] = set()
-    by_proof: dict[str, ProofFigures] = {}
-    evaluator = champion_student()
-    with open_tablebase(folder) as tables, OracleProgress(quiet) as progress:
-        settler = Settler(evaluator, tables, simulations, tables)
-        progress.phase(f"searching with {simulations} simulations a move", len(chosen))
-        for first in range(0, len(chosen), _BATCH):
-            for puzzle, failure in _looked_at(settler, path, chosen[first : first + _BATCH]):
-                counts = by_proof.setdefault(puzzle.proof.value, {"puzzles": 0, "unique": 0})
-                counts["puzzles"] += 1
-                counts["unique"] += failure is None
-                if failure is not None:
-                    failures.append(failure)
-                    failed.add(puzzle)
-            progress.done(min(first + _BATCH, len(chosen)))
-    if drop and failed:
-        write_book(path, replace(book, puzzles=tuple(puzzle for puzzle in book.puzzles if puzzle not in failed)))
+        book = read_book(path)
+        if not book.puzzles:
+            raise PuzzleFileError(f"{path}: there are no puzzles in it")
+        chosen = sorted(book.puzzles, key=partial(_place, seed))[skip : skip + sample]
+        if not chosen:
+            raise PuzzleFileError(f"{path}: it holds {len(book.puzzles)} puzzles; none are left after the first {skip}")
+        simulations = round(book.simulations * times)
+        failures: list[Failure] = []
+        failed: set[Puzzle] = set()
+        by_proof: dict[str, ProofFigures] = {}
+        evaluator = champion_student()
+        with open_tablebase(folder) as tables, OracleProgress(quiet) as progress:
+            settler = Settler(evaluator, tables, simulations, tables)
+            progress.phase(f"searching with {simulations} simulations a move", len(chosen))
+            for first in range(0, len(chosen), _BATCH):
+                for puzzle, failure in _looked_at(settler, path, chosen[first : first + _BATCH]):
+                    counts = by_proof.setdefault(puzzle.proof.value, {"puzzles": 0, "unique": 0})
+                    counts["puzzles"] += 1
+                    counts["unique"] += failure is None
+                    if failure is not None:
+                        failures.append(failure)
+                        failed.add(puzzle)
+                progress.done(min(first + _BATCH, len(chosen)))
+        if drop and failed:
+            write_book(path, replace(book, puzzles=tuple(puzzle for puzzle in book.puzzles if puzzle not in failed)))
     unique = len(chosen) - len(failures)
     figures: CheckFigures = {
         "file": str(path),

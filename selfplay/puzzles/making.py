@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol, TypedDict
+from typing import TypedDict
 
 from engine.claims import claimed
 from engine.console import Console
@@ -20,7 +20,7 @@ from ..knowledge import shared_tablebase
 from ..players import checkpoint_folder
 from ..threads import use_single_thread
 from .finding import Finder
-from .games import SELF_PLAY, Game, RecordedGames, SelfPlay, boards_of
+from .games import SELF_PLAY, RecordedGames, SelfPlay, boards_of
 from .rating import LevelSolver
 from .settling import Settler
 
@@ -41,10 +41,6 @@ class MadeFigures(TypedDict):
     proofs: dict[str, int]
     ratings: list[int]
     unread: list[str]
-
-
-class _Games(Protocol):
-    def round(self, number: int) -> list[Game]: ...
 
 
 def champion_student() -> Evaluator:
@@ -70,29 +66,23 @@ def make_puzzles(
         PartlyReadError: at the end, if games could not be read.
     """
     with claimed(out):
-        return _made(out, number, games, folder, simulations, seed, quiet)
-
-
-def _made(
-    out: Path, number: int, games: Path | None, folder: Path | None, simulations: int, seed: int, quiet: bool
-) -> MadeFigures:
-    recorded = RecordedGames(games) if games is not None else None
-    begun = PuzzleBook(recorded.source if recorded else SELF_PLAY, 0 if recorded else seed, simulations)
-    book = _read_or_begin(out, begun)
-    evaluator = champion_student()
-    source: _Games = recorded or SelfPlay(evaluator, seed)
-    with open_tablebase(folder) as tables, OracleProgress(quiet) as progress:
-        settler = Settler(evaluator, tables, simulations, shared_tablebase())
-        finder = Finder(settler, LevelSolver(evaluator), book.puzzles)
-        progress.phase("finding puzzles", number)
-        progress.done(len(book.puzzles))
-        while len(book.puzzles) < number and (played := source.round(book.rounds)):
-            boards = list(boards_of(played))
-            puzzles = (*book.puzzles, *finder.find(boards))[:MOST_PUZZLES]
-            games_seen, positions = book.games + len(played), book.positions + len(boards)
-            book = replace(book, rounds=book.rounds + 1, games=games_seen, positions=positions, puzzles=puzzles)
-            write_book(out, book)
+        recorded = RecordedGames(games) if games is not None else None
+        begun = PuzzleBook(recorded.source if recorded else SELF_PLAY, 0 if recorded else seed, simulations)
+        book = _read_or_begin(out, begun)
+        evaluator = champion_student()
+        source = recorded or SelfPlay(evaluator, seed)
+        with open_tablebase(folder) as tables, OracleProgress(quiet) as progress:
+            settler = Settler(evaluator, tables, simulations, shared_tablebase())
+            finder = Finder(settler, LevelSolver(evaluator), book.puzzles)
+            progress.phase("finding puzzles", number)
             progress.done(len(book.puzzles))
+            while len(book.puzzles) < number and (played := source.round(book.rounds)):
+                boards = list(boards_of(played))
+                puzzles = (*book.puzzles, *finder.find(boards))[:MOST_PUZZLES]
+                games_seen, positions = book.games + len(played), book.positions + len(boards)
+                book = replace(book, rounds=book.rounds + 1, games=games_seen, positions=positions, puzzles=puzzles)
+                write_book(out, book)
+                progress.done(len(book.puzzles))
     figures = _figures(out, book, recorded.unread if recorded else [])
     if not quiet:
         _print(figures)
