@@ -19,7 +19,7 @@ import safetensors.torch
 import torch
 from pydantic import BaseModel, JsonValue, ValidationError
 from safetensors import SafetensorError
-from torch import Tensor
+from torch import Tensor, nn
 
 from engine.errors import one_line
 from engine.files import atomic_write, sha256_of, sync_folder
@@ -83,11 +83,9 @@ def save_checkpoint(
         CheckpointError: it cannot be written; what was there before is still there.
     """
     folder = Path(folder)
-    tensors = {name: _plain(tensor) for name, tensor in network.state_dict().items()}
     try:
         check_registered(network)
-        check_tensors(tensors, tensors)
-        weights = safetensors.torch.save(tensors)
+        weights = weights_of(network, finite=True)
         info = CheckpointInfo(
             network=network.config,
             figures=dict(figures or {}),
@@ -104,6 +102,14 @@ def save_checkpoint(
             raise CheckpointError(f"{folder}: is in the way and no checkpoint; choose another name or remove it")
         write_folder(folder, {WEIGHTS_FILE: weights, INFO_FILE: sealed(info.model_dump(mode="json"))})
     return info
+
+
+def weights_of(network: nn.Module, finite: bool = False) -> bytes:
+    """A network's weights as a safetensors file; with ``finite``, raises ``NetworkError`` if a number is not."""
+    tensors = {name: _plain(tensor) for name, tensor in network.state_dict().items()}
+    if finite:
+        check_tensors(tensors, tensors)
+    return safetensors.torch.save(tensors)
 
 
 def _is_empty(folder: Path) -> bool:

@@ -34,6 +34,7 @@ from engine.encoding import NUM_POLICY
 from engine.files import lock
 from engine.game import GAME
 from engine.version import installed_version
+from learner.checkpoint import weights_of
 from learner.inference import BackendError, NetworkEvaluator, make_evaluator, uses_kernels
 from learner.network import Network, NetworkConfig, make_network
 from learner.own_modules import MODULES_VARIABLE, module_files
@@ -128,9 +129,7 @@ class SharedEvaluator(NetworkEvaluator):
         return self._backend
 
     def _load(self, folded: Network) -> None:
-        self._weights = safetensors.torch.save(
-            {name: tensor.contiguous().clone() for name, tensor in self._network.state_dict().items()}
-        )
+        self._weights = weights_of(self._network)
         digest = hashlib.sha256(_CONFIG.dump_json(self._network.config))
         digest.update(self._weights)
         self._digest = digest.hexdigest()

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import safetensors.torch
 
+from learner.checkpoint import weights_of
 from learner.network import Network, NetworkConfig, make_network
 
 
@@ -17,9 +18,7 @@ class Weights:
 
     @staticmethod
     def of(network: Network, digest: str) -> "Weights":
-        # Copies, because safetensors refuses tensors that share memory, as those of a layer that is used twice do.
-        tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in network.state_dict().items()}
-        return Weights(network.config, safetensors.torch.save(tensors), digest)
+        return Weights(network.config, weights_of(network), digest)
 
     def network(self) -> Network:
         """Makes the network, in evaluation mode."""

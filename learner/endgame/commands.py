@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import safetensors.torch
 import torch
 from pydantic import TypeAdapter, ValidationError
 
@@ -18,7 +17,7 @@ from engine.tablebase.dense import load_tables
 from engine.tablebase.folder import build_advice, default_folder
 from engine.tablebase.material import MAX_PIECES, MIN_PIECES, materials_between
 
-from ..checkpoint import CheckpointError, whole_folder
+from ..checkpoint import CheckpointError, weights_of, whole_folder
 from ..network import setting_name
 from ..report import check_packages, make_writable_folder
 from .calibration import DEFAULT_BUDGET, calibrate_oracle, members_of
@@ -125,7 +124,8 @@ def oracle_train_command(beginning: Beginning, lessons: Lessons, out: Path, quie
         raise OracleCommandError(f"--fewest {lessons.fewest}: {MIN_PIECES} to --pieces {lessons.pieces} are possible")
     torch.manual_seed(lessons.seed)
     network = _network_to_train(beginning, lessons.pieces)
-    begun_with = {"seed": lessons.seed, "network to begin with": _digest(network) if beginning.net else None}
+    digest = sha256_of(weights_of(network)) if beginning.net else None
+    begun_with = {"seed": lessons.seed, "network to begin with": digest}
     check_packages()
     make_writable_folder(out)
     check_oracle_place(out / ORACLE_FOLDER)  # told now, not after the training
@@ -156,11 +156,6 @@ def oracle_train_command(beginning: Beginning, lessons: Lessons, out: Path, quie
         "accuracy": last.accuracy,
         "members": oracle.settings,
     }
-
-
-def _digest(network: EndgameNetwork) -> str:
-    """SHA-256 of a network's weights, in hexadecimal."""
-    return sha256_of(safetensors.torch.save({n: tensor.contiguous() for n, tensor in network.state_dict().items()}))
 
 
 def _train(

@@ -30,6 +30,7 @@ from ..checkpoint import (
     naming_errors,
     read_fields,
     read_weights,
+    weights_of,
     whole_folder,
     write_folder,
 )
@@ -344,10 +345,8 @@ def save_endgame_network(
         CheckpointError: it cannot be written; what was there before is still there.
     """
     folder = Path(folder)
-    tensors = {name: tensor.detach().contiguous() for name, tensor in network.state_dict().items()}
     try:
-        check_tensors(tensors, tensors)
-        weights = safetensors.torch.save(tensors)
+        weights = weights_of(network, finite=True)
         card = EndgameCard(
             **StoredNetwork.fields_of(network, pieces, weights),
             figures=dict(figures or {}),
