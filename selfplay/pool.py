@@ -188,7 +188,7 @@ class Pool(ABC):
 
     def _put_back(self, parts: Sequence[MatchPart | None]) -> None:
         """Returns games of the present match to the queue, for another actor."""
-        self._parts.extendleft(part for part in parts if part is not None and part.match == self._match_number)
+        self._parts.extendleft(part for part in parts if part is not None and part.match.number == self._match_number)
 
     def collect(self, timeout: float) -> list[Result]:
         """Returns the results since the last call; waits up to ``timeout`` seconds for the first one.

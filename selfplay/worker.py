@@ -23,7 +23,7 @@ from .match import play_games, seed_players
 from .match_record import FORFEIT
 from .openings import MatchError
 from .players import evaluator_player
-from .pool_match import MatchPart, MatchPlayed
+from .pool_match import MatchPart, MatchPlayed, PoolMatch
 from .shards import pack_shard
 from .shared_evaluator import LANES, SharedEvaluator, shares_evaluator
 from .threads import choose_device, gpu_busy, num_cores, spread_over_gpus, use_single_thread
@@ -99,8 +99,8 @@ class Worker:
         Raises:
             MatchError: a player has failed: such a game says nothing about its strength.
         """
-        players = self._match_players(part, networks)
-        seed_players(*players, part.seed, part.games[0])
+        players = self._match_players(part.match, networks)
+        seed_players(*players, part.match.seed, part.games[0])
         limit = self._config.selfplay.max_plies
         games = play_games(*players, part.starts(), concurrency=len(part.games), max_plies=limit, on_round=self._go_on)
         try:
@@ -109,25 +109,25 @@ class Worker:
             return None
         if failed := next((game for game in played if game.termination == FORFEIT), None):
             raise MatchError(f"a game of a match cannot be played: {failed.error}")
-        return MatchPlayed(part.match, played)
+        return MatchPlayed(part.match.number, played)
 
     def _go_on(self) -> None:
         if self._stopping:
             raise _StoppedError
 
-    def _match_players(self, part: MatchPart, networks: Sequence[Weights]) -> tuple[Player, Player]:
+    def _match_players(self, match: PoolMatch, networks: Sequence[Weights]) -> tuple[Player, Player]:
         """The players of a match; only players of the previous call are reused, others are dropped."""
         kept, self._players = self._players, {}
-        for name, weights in zip(part.names, networks, strict=False):
+        for name, weights in zip(match.names, networks, strict=False):
             player = kept.get(weights.digest)
             if player is None:
                 evaluator = self._new_evaluator(weights.network())
                 player = evaluator_player(name, evaluator, self._config.match_search)
             self._players[weights.digest] = player
         first, *others = (self._players[weights.digest] for weights in networks)
-        if part.anchor is None:
+        if match.anchor is None:
             return first, others[0]
-        spec = parse_player(part.anchor)
+        spec = parse_player(match.anchor)
         assert not isinstance(spec, NetworkSpec), "the configuration has been checked"
         return first, make_simple_player(spec)
 

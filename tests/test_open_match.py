@@ -178,7 +178,7 @@ class FakePool(Pool):
         if self.deaths > 0:
             self.deaths -= 1
             raise Died
-        return MatchPlayed(request.match, request.games) if isinstance(request, MatchPart) else request
+        return MatchPlayed(request.match.number, request.games) if isinstance(request, MatchPart) else request
 
     def close(self) -> list[Result]:
         return []
