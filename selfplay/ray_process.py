@@ -64,9 +64,7 @@ class RayProcess:
         self.size = self.in_flight = 0
         self.dashboard: str | None = None
         self._config, self._started = config, start
-        self._weights: Weights | None = None
-        self._teacher: tuple[Weights, float] | None = None
-        self._match: PoolMatch | None = None
+        self._told: dict[str, tuple[Any, ...]] = {}  # method of the pool → its latest arguments
         self._wanted: int | None = None
         self._asked = self._ready = self._has_run = False
         self._deaths, self._begin_at = 0, 0.0
@@ -80,22 +78,19 @@ class RayProcess:
 
     def set_weights(self, weights: Weights) -> None:
         """See ``Pool.set_weights``."""
-        self._weights = weights
-        self._send("weights", weights)
+        self._tell("set_weights", weights)
 
     def set_teacher(self, weights: Weights, share: float) -> None:
         """See ``Pool.set_teacher``."""
-        self._teacher = weights, share
-        self._send("teacher", weights, share)
+        self._tell("set_teacher", weights, share)
 
     def set_match(self, match: PoolMatch | None) -> None:
         """See ``Pool.set_match``."""
-        self._match = match
-        self._send("match", match)
+        self._tell("set_match", match)
 
     def refill(self, in_flight: int = REQUESTS_IN_FLIGHT) -> None:
         """See ``Pool.refill``; takes effect at the next ``collect``."""
-        if self._weights is None:
+        if "set_weights" not in self._told:
             raise PoolError("the pool has no weights yet: call set_weights first")
         self._wanted = in_flight
 
@@ -135,11 +130,13 @@ class RayProcess:
         other.close()
         self._ready = self._asked = False
 
-    def _send(self, *message: Any) -> bool:
-        """Sends a message if the process is ready; returns whether it was sent.
+    def _tell(self, method: str, *arguments: Any) -> None:
+        """Has the pool call a method, also the pools of processes to come: ``_store`` tells them."""
+        self._told[method] = arguments
+        self._send(method, *arguments)
 
-        When a process becomes ready, ``_store`` sends it the weights, the teacher and the match.
-        """
+    def _send(self, *message: Any) -> bool:
+        """Sends a message if the process is ready; returns whether it was sent."""
         if self._connection is None or not self._ready:
             return False
         try:
@@ -187,11 +184,8 @@ class RayProcess:
         self.dashboard = answer.dashboard
         if not self._ready:
             self._ready = self._has_run = True
-            if self._weights is not None:
-                self._send("weights", self._weights)
-            if self._teacher is not None:
-                self._send("teacher", *self._teacher)
-            self._send("match", self._match)
+            for method, arguments in self._told.items():
+                self._send(method, *arguments)
 
     def _died(self, error: Exception) -> None:
         self._process.kill()
@@ -264,16 +258,12 @@ def _answer(connection: Connection, config: RunConfig, start: int, warnings: _Wa
     answer([])
     while True:
         match connection.recv():
-            case ("weights", weights):
-                pool.set_weights(weights)
-            case ("teacher", weights, share):
-                pool.set_teacher(weights, share)
-            case ("match", match):
-                pool.set_match(match)
             case ("collect", wanted, timeout):
                 if wanted is not None:
                     pool.refill(wanted)
                 answer(pool.collect(timeout))
-            case _:
+            case ("close",):
                 connection.send(_Answer(pool.close(), warnings=warnings.take(), last=True))
                 return
+            case (method, *arguments):  # see ``RayProcess._tell``
+                getattr(pool, method)(*arguments)
