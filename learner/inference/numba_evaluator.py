@@ -21,9 +21,18 @@ from .calibration import CALIBRATION_POSITIONS, random_positions
 from .evaluator import BackendError, NetworkEvaluator
 from .fidelity import Answers, Fidelity, compare
 from .lanes import LARGEST_SHORT, WIDTH
-from .residual_kernels import LARGEST_BATCH, forward_many, search_residual
 from .tiles import BLOCK, LARGEST_SUM
-from .winograd import LINES, PATCHES, POINTS, Buffers, Weights, filled_rows
+from .winograd import (
+    LARGEST_BATCH,
+    LINES,
+    PATCHES,
+    POINTS,
+    Buffers,
+    Weights,
+    filled_rows,
+    forward_many,
+    search_residual,
+)
 
 _KERNEL = 3
 _FILTER_POINTS = np.array(

@@ -1,4 +1,5 @@
-"""A network's forward pass compiled by Numba, with convolutions by Winograd's minimal filtering.
+"""A residual network's forward pass compiled by Numba, with convolutions by Winograd's minimal filtering, and the step
+loop of a search with it.
 
 A convolution of 3 by 3 takes nine multiplications a square and pair of channels. Computed for 4 by 4 squares at once,
 by way of 36 points (F(4x4, 3x3) of Lavin and Gray 2016, "Fast Algorithms for Convolutional Neural Networks"), it takes
@@ -16,10 +17,13 @@ from numba import njit
 
 from engine.bitboard import BIT_OF_SQUARE, NUM_DIRECTIONS, NUM_SQUARES
 from engine.encoding import REVERSIBLE_SCALE
+from engine.search.step_loop import search_steps
 
 from .lanes import WIDTH, bent, load, multiply_add, spread, store
 from .tiles import BLOCK, ROWS, multiply_tiles
 
+LARGEST_BATCH = 16
+"""Positions of one pass: weights are read once for it, and what lies between two layers stays in the cache."""
 POINTS = 36
 PATCHES = 2
 LINES = 8 * 6 * WIDTH
@@ -304,3 +308,24 @@ def forward(positions, weights, buffers, policy_logits, wdl_logits):
         source, to, depth = to, buffers.x if layer % 2 else buffers.y, channels
     _policy(buffers.x, weights, buffers, n, policy_logits)
     _win_draw_loss(buffers.x, weights, buffers, n, wdl_logits)
+
+
+@njit(nogil=True, cache=True)
+def forward_many(positions, network, policy_logits, wdl_logits):
+    """``forward`` for any number of positions; ``network`` are its weights and buffers."""
+    weights, buffers = network
+    for first in range(0, positions.shape[0], LARGEST_BATCH):
+        part = slice(first, min(first + LARGEST_BATCH, positions.shape[0]))
+        forward(positions[part], weights, buffers, policy_logits[part], wdl_logits[part])
+
+
+@njit(nogil=True, cache=True)
+def _judge(state, network, n):
+    forward_many(state.leaves[:n], network, state.policy, state.wdl)
+    return True
+
+
+@njit(nogil=True, cache=True)
+def search_residual(state, settings, tables, weights, buffers, steps):
+    """``step_loop.search_steps`` with a residual network."""
+    return search_steps(state, settings, tables, _judge, (weights, buffers), steps)
