@@ -18,6 +18,7 @@ from engine.knowledge.rules import Literal, Rule, decide_many, masks_of
 
 NUM_CLASSES = 3  # win, draw, loss, as the logits of networks
 _WORD = 64
+_MOST_CONDITIONS = 4  # of a rule
 
 
 class Examples(NamedTuple):
@@ -134,13 +135,12 @@ class ListLearner:
     Args:
         examples: what is learnt from.
         usable: numbers of the features that rules may use.
-        most_conditions: the most conditions of a rule.
         width: rules kept in each step of the search for one (the beam).
     """
 
-    def __init__(self, examples: Examples, usable: list[int], most_conditions: int = 4, width: int = 16) -> None:
+    def __init__(self, examples: Examples, usable: list[int], width: int = 16) -> None:
         self._examples, self._usable = examples, np.array(usable)
-        self._most_conditions, self._width = most_conditions, width
+        self._width = width
 
     def learn(self, most_rules: int, report: Callable[[list[Rule]], None] = lambda rules: None) -> list[Rule]:
         """A list of at most ``most_rules`` rules; ``report`` is told of each list on the way."""
@@ -177,7 +177,7 @@ class ListLearner:
         gains = counts - np.take_along_axis(counts, chosen[:, None], axis=1)
         gains[~free] = 0
         beam, best = [Rule((), outcome) for outcome in range(NUM_CLASSES)], _Candidate(0, 0, Rule((), 0))
-        for _ in range(self._most_conditions):
+        for _ in range(_MOST_CONDITIONS):
             found = {self._key(one.rule): one for rule in beam for one in self._refined(rule, gains)}
             if not found:
                 break

@@ -1,6 +1,5 @@
 """How often a self-play network's win/draw/loss head alone judges endgames right, by number of pieces."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,6 @@ def head_figures(
     games: np.ndarray | None,
     positions: int,
     seed: int,
-    report: Callable[[int], object] = lambda pieces: None,
 ) -> list[Figures]:
     """How often networks are right in endgames when asked once, without any search.
 
@@ -34,7 +32,6 @@ def head_figures(
         folder: of the tables; None for the default one. Numbers of pieces whose tables it lacks are left out.
         games: uint32 [N, 4], positions that games reached; each counts once. None: only uniform ones.
         positions: uniform ones for each number of pieces, of the test split.
-        report: told the number of pieces that is next.
 
     Returns:
         By number of pieces: ``pieces``, ``uniform`` and ``games`` (None without any), each with the number of
@@ -49,7 +46,6 @@ def head_figures(
             slices = materials(pieces)
             if not all(material in tables for material in slices):
                 break
-            report(pieces)
             uniform = EndgameSampler(tables, slices, seed, TEST).draw(positions)
             reached = np.zeros((0, 4), np.uint32) if games is None else with_tables(some(games, pieces, pieces))
             of_games = _figures(asked, labelled(reached, tables)) if len(reached) else None
