@@ -1,11 +1,9 @@
-"""Divides the games of a match into tasks, which go to other processes and machines as JSON."""
+"""Divides the games of a match into tasks, which go to other processes and machines."""
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
-from engine.board import Board, Move
-from engine.players.spec import HubSpec, NetworkSpec, PlayerSpec, parse_player
+from engine.players.spec import HubSpec, NetworkSpec, PlayerSpec
 from engine.players.time_control import TimeControl
 
 from .conditions import Conditions
@@ -57,29 +55,6 @@ class Task:
     pairing: Pairing
     starts: tuple[tuple[int, Opening], ...]
     folders: Mapping[str, str] = field(default_factory=dict)
-
-    def encode(self) -> bytes:
-        starts = [
-            (index, opening.name, opening.board.start_fen, [asdict(move) for move in opening.board.move_stack])
-            for index, opening in self.starts
-        ]
-        texts = {"player_a": self.pairing.player_a.text, "player_b": self.pairing.player_b.text}
-        fields = {"pairing": {**asdict(self.pairing), **texts}, "starts": starts, "folders": dict(self.folders)}
-        return json.dumps(fields).encode()
-
-    @staticmethod
-    def decode(data: bytes) -> "Task":
-        fields = json.loads(data)
-        pairing = fields["pairing"]
-        players = {name: parse_player(pairing[name]) for name in ("player_a", "player_b")}
-        pairing = {**pairing, **players, "control": TimeControl(**pairing["control"])}
-        starts = []
-        for index, name, fen, moves in fields["starts"]:
-            board = Board(fen)
-            for move in moves:
-                board.push(Move(move["start"], move["end"], tuple(move["captured"]), tuple(move["path"])))
-            starts.append((index, Opening(name, board)))
-        return Task(Pairing(**pairing), tuple(starts), fields["folders"])
 
 
 def make_tasks(pairing: Pairing, starts: Sequence[tuple[int, Opening]], jobs: int) -> list[Task]:

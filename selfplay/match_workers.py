@@ -1,4 +1,4 @@
-"""Workers that play the games of a match: processes of this machine with one thread each. Messages are JSON."""
+"""Workers that play the games of a match: processes of this machine with one thread each."""
 
 import contextlib
 import multiprocessing.connection
@@ -9,8 +9,6 @@ from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection
 from typing import Protocol
 
-from pydantic import TypeAdapter
-
 from .match_players import Players
 from .match_record import MatchGame
 from .match_tasks import Task
@@ -18,7 +16,7 @@ from .openings import MatchError
 from .processes import follow_parent, no_interrupt, on_sigterm, player_context
 
 _LEAVE_S = 10.0  # most seconds for a process to end its engines, some of which must be killed, and itself
-_MESSAGE: TypeAdapter[MatchGame | str | None] = TypeAdapter(MatchGame | str | None)
+Message = MatchGame | str | None
 """A message of a worker: a finished game, an error (str), or None at the end of its task."""
 
 
@@ -38,7 +36,7 @@ class MatchWorker(ABC):
             EOFError, OSError: the worker has died.
             MatchError: the worker cannot play.
         """
-        message = _MESSAGE.validate_json(self._listen())
+        message = self._listen()
         if isinstance(message, str):
             raise MatchError(message)
         if message is None:
@@ -54,7 +52,7 @@ class MatchWorker(ABC):
         """Sends a task; if the worker has died, only ``receive`` raises."""
 
     @abstractmethod
-    def _listen(self) -> bytes:
+    def _listen(self) -> Message:
         """The worker's next message; see ``receive``."""
 
     @abstractmethod
@@ -108,10 +106,11 @@ class _Process(MatchWorker):
     def send(self, task: Task) -> None:
         self.task = task
         with contextlib.suppress(OSError):
-            self.connection.send_bytes(task.encode())
+            self.connection.send(task)
 
-    def _listen(self) -> bytes:
-        return self.connection.recv_bytes()
+    def _listen(self) -> Message:
+        message: Message = self.connection.recv()
+        return message
 
     def stop(self) -> None:
         self.process.terminate()
@@ -132,8 +131,8 @@ def _work(connection: Connection) -> None:
     players = Players()
     try:
         while True:
-            for message in messages(players, connection.recv_bytes()):
-                connection.send_bytes(message)
+            for message in messages(players, connection.recv()):
+                connection.send(message)
     except (EOFError, OSError):
         pass
     finally:
@@ -150,15 +149,14 @@ def _leave(connection: Connection) -> None:
     sys.exit(1)
 
 
-def messages(players: Players, task: bytes) -> Iterator[bytes]:
+def messages(players: Players, task: Task) -> Iterator[Message]:
     """Plays the games of a task; yields messages for ``MatchWorker.receive``."""
     try:
-        for game in players.play(Task.decode(task)):
-            yield _MESSAGE.dump_json(game)
+        yield from players.play(task)
     except Exception as error:
         if os.environ.get("CROWNHEAD_DEBUG"):
             raise
         expected = isinstance(error, (ValueError, OSError))
-        yield _MESSAGE.dump_json(str(error) if expected else f"a player failed by {type(error).__name__}: {error}")
+        yield str(error) if expected else f"a player failed by {type(error).__name__}: {error}"
     else:
-        yield _MESSAGE.dump_json(None)
+        yield None

@@ -13,7 +13,7 @@ from learner.student import STUDENT_FOLDER
 from .cluster import Cluster, ClusterError, Patience, ProcessFolder
 from .match_players import Players
 from .match_tasks import Task
-from .match_workers import MatchWorker, messages
+from .match_workers import MatchWorker, Message, messages
 
 _PATIENCE_S = 0.2  # seconds to sleep while no worker plays
 _LOOK_S = 2.0  # seconds between two queries of the cluster
@@ -33,7 +33,7 @@ class _RayPlayers:
     def here(self) -> str:
         return socket.gethostname()
 
-    def play(self, task: bytes, names: Sequence[str], *networks: Files) -> Iterator[bytes]:
+    def play(self, task: Task, names: Sequence[str], *networks: Files) -> Iterator[Message]:
         for name, files in zip(names, networks, strict=True):
             if name not in self._players.folders:
                 self._players.folders[name] = self._unpacked(files, str(len(self._players.folders)))
@@ -122,11 +122,11 @@ class _RayWorker(MatchWorker):
         self.task = task
         folders = sorted({spec.folder for spec in task.pairing.players if isinstance(spec, NetworkSpec)})
         networks = [self._starter.network(task.folders[folder]) for folder in folders]
-        self.answers = self._actor.play.options(num_returns="streaming").remote(task.encode(), folders, *networks)
+        self.answers = self._actor.play.options(num_returns="streaming").remote(task, folders, *networks)
 
-    def _listen(self) -> bytes:
+    def _listen(self) -> Message:
         try:
-            answer: bytes = self._ray.get(next(self.answers))
+            answer: Message = self._ray.get(next(self.answers))
         except (self._ray.exceptions.RayError, StopIteration) as error:
             self._how = one_line(error)
             raise EOFError(self._how) from error

@@ -1,6 +1,7 @@
 """Games in several processes: same results for any number, processes that die, and errors in one line."""
 
 import os
+import pickle
 import shutil
 import signal
 import subprocess
@@ -31,7 +32,6 @@ from selfplay.match_players import Players
 from selfplay.match_pool import MatchPool
 from selfplay.match_record import FORFEIT, MatchGame, MoveNote
 from selfplay.match_tasks import LOCKSTEP, Pairing, Task, make_tasks
-from selfplay.match_workers import _MESSAGE
 from selfplay.openings import MatchError, Opening, make_openings
 from selfplay.run_folder import RunFolder
 
@@ -97,14 +97,14 @@ def test_tasks_and_games_survive_the_way() -> None:
     taken = Board("B:W6,7,14,15,30:BK2,1")
     taken.push(taken.legal_moves[0])  # a capture that goes round
     task = Task(pairing, (*starts(3), (8, Opening("set up", taken))))
-    copy = Task.decode(task.encode())
+    copy = pickle.loads(pickle.dumps(task))
     assert copy.pairing == pairing
     for (index, opening), (other_index, other) in zip(task.starts, copy.starts, strict=True):
         assert (index, opening.name) == (other_index, other.name)
         assert (opening.board.fen(), opening.board.move_stack) == (other.board.fen(), other.board.move_stack)
         assert opening.board.history() == other.board.history()
     for game in play(pair("random", "alphabeta:2"), 2, 1).values():
-        copy = _MESSAGE.validate_json(_MESSAGE.dump_json(game))
+        copy = pickle.loads(pickle.dumps(game))
         assert copy == game
         assert [move.path for move in copy.moves] == [move.path for move in game.moves]
 
@@ -309,19 +309,19 @@ def test_a_process_that_is_told_to_end_tells_of_no_game_any_more() -> None:
                 os.kill(os.getpid(), signal.SIGTERM)
 
         def messages(players, task):
-            yield b"begun"
+            yield "begun"
             Swallows()
             logging.warning("a player has lost")
-            yield b"a lost game"
+            yield "a lost game"
 
         match_workers.messages = messages
         here, there = multiprocessing.Pipe()
-        here.send_bytes(b"a task")
+        here.send("a task")
         match_workers._work(there)
         there.close()
-        print(here.recv_bytes().decode())
+        print(here.recv())
         try:
-            here.recv_bytes()
+            here.recv()
         except EOFError:
             print("nothing more")
         """
