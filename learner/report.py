@@ -20,7 +20,6 @@ Cell = str | int | float | None
 _PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _MARKDOWN_SIGNS = re.compile(r"([\\`*_\[\]<>|#~&$])")
-_MARKED_SIGN = re.compile(r"\\(.)")
 _MARKDOWN_START = re.compile(r"^(\d*)([-+=.)])")  # a list or an underline, where a paragraph begins with it
 _NUMBER = re.compile(r"[-+−]?[0-9][0-9.,]*( ?(%|µs))?")
 _MISSING = "–"
@@ -220,18 +219,6 @@ def write_report(folder: Path, report: Report) -> Path:
     atomic_write(folder / "report.md", markdown.encode())
     atomic_write(folder / "report.html", page.encode())
     return folder / "report.html"
-
-
-def title_in(folder: Path) -> str | None:
-    """The title of the report in a folder, None if there is none; raises ``StorageError`` if it cannot be read."""
-    path = folder / "report.md"
-    if not path.exists():
-        return None
-    try:
-        with path.open(encoding="utf-8", errors="replace") as lines:
-            return _MARKED_SIGN.sub(r"\1", lines.readline().removeprefix("# ").strip())
-    except OSError as error:
-        raise StorageError(error.errno, f"{path}: cannot be read: {os.strerror(error.errno or 0)}") from error
 
 
 def to_markdown(report: Report) -> str:

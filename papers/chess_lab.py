@@ -12,12 +12,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from learner.endgame.data import ShuffledRows
 from learner.endgame.progress import OracleProgress
 from learner.endgame.timed_training import TimedTrainer, TrainingSettings
 
 from .chess_networks import AbdallaNetwork, ChessNetwork, ManPairNetwork
 from .chess_positions import TEST, TRAIN, Labelled, SyzygyTables, draw_boards, label
+from .experiment import ShuffledRows
 
 Kind = Literal["pair", "cnn"]
 NAMES: dict[Kind, str] = {"cnn": "Abdalla's network", "pair": "ManPairNetwork"}

@@ -1,19 +1,24 @@
 """Repeated experiments of papers: rows of published and measured figures, printed and written as a report."""
 
 import math
+import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import rich.table
 
 from engine.console import Console
-from learner.report import Block, Cell, Figure, Report, Section, Table, Text, percent, title_in, write_report
+from engine.files import StorageError
+from learner.report import Block, Cell, Figure, Report, Section, Table, Text, percent, write_report
 
 Facts = Mapping[str, str | int | float]
 PUBLISHED, MEASURED = "published", "measured"
 _MISSING = "–"
+_MARKED_SIGN = re.compile(r"\\(.)")
 
 
 class ReproduceError(ValueError):
@@ -35,10 +40,37 @@ def chosen_experiments(
         raise ReproduceError(f"--minutes {minutes:g}: must be above 0 and finite")
     if out.exists() and not out.is_dir():
         raise ReproduceError(f"--out {out}: is a file, not a folder for the report")
-    there = title_in(out)
+    there = _title_in(out)
     if there not in (None, title):
         raise ReproduceError(f"--out {out}: holds the report “{there}”; choose another folder")
     return names if experiment is None else [experiment]
+
+
+def _title_in(folder: Path) -> str | None:
+    """The title of the report in a folder, None if there is none; raises ``StorageError`` if it cannot be read."""
+    path = folder / "report.md"
+    if not path.exists():
+        return None
+    try:
+        with path.open(encoding="utf-8", errors="replace") as lines:
+            return _MARKED_SIGN.sub(r"\1", lines.readline().removeprefix("# ").strip())
+    except OSError as error:
+        raise StorageError(error.errno, f"{path}: cannot be read: {os.strerror(error.errno or 0)}") from error
+
+
+class ShuffledRows:
+    """Row numbers 0 to ``size - 1`` without end, each as often as every other, in an order that changes."""
+
+    def __init__(self, size: int, seed: int) -> None:
+        self._size, self._random = size, np.random.default_rng(seed)
+        self._order = np.zeros(0, np.int64)
+
+    def take(self, n: int) -> np.ndarray:
+        """The next ``n`` row numbers, int64 [n]."""
+        rounds = max(0, -(-(n - len(self._order)) // self._size))
+        self._order = np.concatenate([self._order, *(self._random.permutation(self._size) for _ in range(rounds))])
+        chosen, self._order = self._order[:n], self._order[n:]
+        return chosen
 
 
 class Measure(NamedTuple):

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import one_hot
 
+from engine.encoding import NUM_POLICY
 from learner.batch import TrainingBatch
 from learner.endgame.progress import OracleProgress
 from learner.expert.accuracy import PIECES, TOPS, MoveAccuracy, move_accuracy
 from learner.expert.commands import read_with_progress, train_with_progress
 from learner.expert.games import ExpertSamples, Split, split_by_game
-from learner.expert.pretrain import CONFIG, Pretraining, expert_batch, output_batch
+from learner.expert.pretrain import CONFIG, Pretraining, expert_batch
 from learner.network import NETWORKS, Network, make_network
 from learner.report import Figure, Table, make_writable_folder, percent
 from learner.residual import ConvUnit, ResidualConfig, ResidualNetwork
@@ -122,6 +124,15 @@ def larson_command(
     if study.interrupted:
         raise KeyboardInterrupt(f"what was learnt until then is reported in {page}")
     return print_experiments(page, found, quiet)
+
+
+def output_batch(samples: ExpertSamples) -> TrainingBatch:
+    """``expert_batch`` with the first hop among all 128 outputs, legal or not, as the target (Larson 2016)."""
+    batch = expert_batch(samples)
+    moves = torch.from_numpy(samples.moves.astype(np.int64))
+    first_hops = batch.hops[torch.arange(len(moves)), moves, 0].long()
+    outputs = torch.arange(NUM_POLICY, dtype=torch.uint8).expand(len(moves), NUM_POLICY)
+    return replace(batch, hops=outputs[:, :, None], policy=one_hot(first_hops, NUM_POLICY).float())
 
 
 @dataclass(frozen=True)

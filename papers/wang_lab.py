@@ -10,7 +10,7 @@ import torch
 
 from engine.tablebase.dense import DenseTables
 from engine.tablebase.material import MIN_PIECES, Material, materials, materials_between
-from learner.endgame.data import TEST, TRAIN, EndgameBatch, EndgameSampler, ShuffledRows
+from learner.endgame.data import TEST, TRAIN, EndgameBatch, EndgameSampler
 from learner.endgame.networks import EndgameNetwork, PairConfig, PairNetwork, WangNetwork
 from learner.endgame.probabilities import softmax
 from learner.endgame.progress import OracleProgress
@@ -18,6 +18,7 @@ from learner.endgame.resolve import children_of, resolve
 from learner.endgame.training import DEFAULT_SETTINGS, EndgameTrainer, TrainingSettings, accuracy_of
 
 from . import published
+from .experiment import ShuffledRows
 
 Kind = Literal["wang", "pair"]
 NAMES: dict[Kind, str] = {"wang": "Wang's network", "pair": "PairNetwork"}

@@ -24,12 +24,12 @@ from learner.checkpoint import load_checkpoint, save_checkpoint
 from learner.expert.accuracy import PIECES, TOPS, MoveAccuracy, move_accuracy, rank_of
 from learner.expert.commands import named_network, pretrain_command
 from learner.expert.games import ExpertGamesError, ExpertSamples, read_expert_games, split_by_game
-from learner.expert.pretrain import Pretraining, expert_batch, output_batch
+from learner.expert.pretrain import Pretraining, expert_batch
 from learner.loss import training_loss
 from learner.network import NETWORKS, make_network
 from papers import larson
 from papers.experiment import ReproduceError
-from papers.larson import InceptionNetwork, larson_command, piece_numbers
+from papers.larson import InceptionNetwork, larson_command, output_batch, piece_numbers
 
 
 def random_game(seed: int, plies: int = 30) -> PdnGame:

@@ -302,18 +302,3 @@ def _draw(source, split, quiet, positions, flags, out_codes):
         flags[i] = flag
         out_codes[i] = codes[index]
     return True
-
-
-class ShuffledRows:
-    """Row numbers 0 to ``size - 1`` without end, each as often as every other, in an order that changes."""
-
-    def __init__(self, size: int, seed: int) -> None:
-        self._size, self._random = size, np.random.default_rng(seed)
-        self._order = np.zeros(0, np.int64)
-
-    def take(self, n: int) -> np.ndarray:
-        """The next ``n`` row numbers, int64 [n]."""
-        rounds = max(0, -(-(n - len(self._order)) // self._size))
-        self._order = np.concatenate([self._order, *(self._random.permutation(self._size) for _ in range(rounds))])
-        chosen, self._order = self._order[:n], self._order[n:]
-        return chosen

@@ -2,14 +2,10 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-import torch
-from torch.nn.functional import one_hot
 
-from engine.encoding import NUM_POLICY
 from engine.outcomes import UNKNOWN
 
 from ..batch import TrainingBatch, make_batch
@@ -37,7 +33,7 @@ class PretrainPoint(NamedTuple):
 class Pretraining:
     """Trains for a given time; the learning rate follows the clock, so that it ends low however fast the machine is.
 
-    ``seed`` gives the order of the samples; ``batch_of`` makes the batches (``expert_batch`` or ``output_batch``).
+    ``seed`` gives the order of the samples; ``batch_of`` makes the batches (None: ``expert_batch``).
 
     Attributes:
         trainer: its ``ema_network`` is the one to use.
@@ -92,12 +88,3 @@ def expert_batch(samples: ExpertSamples) -> TrainingBatch:
     known = samples.results != UNKNOWN
     wdl[known] = np.eye(3, dtype=np.float32)[samples.results[known]]
     return make_batch(samples.positions, probabilities, offsets, np.ones(len(samples.moves), bool), wdl)
-
-
-def output_batch(samples: ExpertSamples) -> TrainingBatch:
-    """``expert_batch`` with the first hop among all 128 outputs, legal or not, as the target (Larson 2016)."""
-    batch = expert_batch(samples)
-    moves = torch.from_numpy(samples.moves.astype(np.int64))
-    first_hops = batch.hops[torch.arange(len(moves)), moves, 0].long()
-    outputs = torch.arange(NUM_POLICY, dtype=torch.uint8).expand(len(moves), NUM_POLICY)
-    return replace(batch, hops=outputs[:, :, None], policy=one_hot(first_hops, NUM_POLICY).float())
