@@ -12,7 +12,7 @@ the tree proves is certain.
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from pydantic import BaseModel, Field
@@ -95,24 +95,6 @@ class TreeAnswer(NamedTuple):
     proof: int
 
 
-class Trees(Protocol):
-    """Something that searches trees."""
-
-    @property
-    def network(self) -> str:
-        """Digest of the network that searches."""
-        ...
-
-    @property
-    def fewest(self) -> int:
-        """Fewest pieces of positions that are worth it; the tables know the others."""
-        ...
-
-    def answers(self, position: np.ndarray, simulations: Sequence[int]) -> Iterator[TreeAnswer]:
-        """What a tree of a position uint32 [4] says after each of these numbers of simulations, which grow."""
-        ...
-
-
 class ChampionTrees:
     """Trees of the shipped champion's student, with the shipped tables. Everything is loaded at the first search.
 
@@ -129,6 +111,7 @@ class ChampionTrees:
 
     @property
     def fewest(self) -> int:
+        """Fewest pieces of positions that are worth it; the tables know the others."""
         return self._tables.max_pieces + 1
 
     @cached_property
@@ -141,6 +124,7 @@ class ChampionTrees:
 
     @property
     def network(self) -> str:
+        """Digest of the network that searches."""
         return self._student.info.digest
 
     @cached_property
@@ -154,6 +138,7 @@ class ChampionTrees:
         return LockstepSearch(config, 1, leaf_oracle=self._tables)
 
     def answers(self, position: np.ndarray, simulations: Sequence[int]) -> Iterator[TreeAnswer]:
+        """What a tree of a position uint32 [4] says after each of these numbers of simulations, which grow."""
         search = self._search
         search.set_board(0, Board(format_fen(Color.BLACK, *(int(word) for word in position[:3]))))
         for number, most in enumerate(simulations):
@@ -175,7 +160,7 @@ def _proof(result: SearchResult) -> int:
 class TreeSearch:
     """Searches trees where an oracle is unsure; see above."""
 
-    def __init__(self, settings: TreeSettings, trees: Trees | None = None) -> None:
+    def __init__(self, settings: TreeSettings, trees: ChampionTrees | None = None) -> None:
         self.settings = settings
         self._trees = trees or ChampionTrees(settings.most_simulations)
 
@@ -221,7 +206,7 @@ def fit_rounds(
     own: np.ndarray,
     classes: np.ndarray,
     simulations: Sequence[int],
-    trees: Trees,
+    trees: ChampionTrees,
     report: Callable[[int], object] = lambda done: None,
 ) -> tuple[TreeRound, ...]:
     """The rounds whose weights make the right outcomes most likely.

@@ -15,7 +15,7 @@ from .commands import OracleCommandError, check_pieces, open_values
 from .oracle import Oracle, check_oracle_place, oracle_folder, read_members, read_oracle_card, save_oracle
 from .progress import OracleProgress
 from .resolve import PROVEN
-from .tree_search import ASK_BELOW, SIMULATIONS, ChampionTrees, Trees, TreeSettings, TreeWeights, fit_rounds
+from .tree_search import ASK_BELOW, SIMULATIONS, ChampionTrees, TreeSettings, TreeWeights, fit_rounds
 
 FEWEST = 50  # positions that three numbers can be fitted on
 
@@ -29,7 +29,7 @@ def oracle_trees_command(
     quiet: bool,
     games: np.ndarray | None = None,
     simulations: Sequence[int] = SIMULATIONS,
-    trees: Trees | None = None,
+    trees: ChampionTrees | None = None,
 ) -> dict[str, Any]:
     """Gives an oracle tree searches; see ``crownhead oracle trees --help``.
 
@@ -50,7 +50,7 @@ def oracle_trees_command(
     check_oracle_place(place)
     check_packages()  # now, not after ten minutes of searching
     card, oracle = read_oracle_card(place), Oracle(read_members(place))  # without trees
-    searched: Trees = trees or ChampionTrees(simulations[-1])
+    searched = trees or ChampionTrees(simulations[-1])
     if pieces < searched.fewest:
         raise OracleCommandError(f"--pieces {pieces}: tables know these; trees serve from {searched.fewest} on")
     weights = []
