@@ -28,7 +28,7 @@ class MatchPool:
         starter: starts the processes; None: processes of this machine.
     """
 
-    def __init__(self, jobs: int, starter: WorkerStarter | None = None) -> None:
+    def __init__(self, jobs: int, starter: "WorkerStarter | None" = None) -> None:
         self.jobs = jobs
         self._players = Players() if jobs == 1 and starter is None else None
         self._starter = starter or ProcessStarter(jobs)

@@ -7,7 +7,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection
-from typing import Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from .match_players import Players
 from .match_record import MatchGame
@@ -15,9 +15,14 @@ from .match_tasks import Task
 from .openings import MatchError
 from .processes import follow_parent, no_interrupt, on_sigterm, player_context
 
+if TYPE_CHECKING:
+    from .ray_match import RayStarter
+
 _LEAVE_S = 10.0  # most seconds for a process to end its engines, some of which must be killed, and itself
 Message = MatchGame | str | None
 """A message of a worker: a finished game, an error (str), or None at the end of its task."""
+WorkerStarter: TypeAlias = "ProcessStarter | RayStarter"
+"""What starts workers; ``ProcessStarter`` documents the methods."""
 
 
 class MatchWorker(ABC):
@@ -64,18 +69,6 @@ class MatchWorker(ABC):
         """Waits until the worker has ended, and kills it after some time; returns how it ended."""
 
 
-class WorkerStarter(Protocol):
-    """Starts workers."""
-
-    def capacity(self) -> int:
-        """Number of workers that there may be now."""
-
-    def start_worker(self) -> MatchWorker: ...
-
-    def wait(self, workers: Sequence[MatchWorker], timeout: float) -> Sequence[MatchWorker]:
-        """Returns workers that have a message or have died; waits up to ``timeout`` seconds for the first one."""
-
-
 class ProcessStarter:
     """Starts processes of this machine, at most ``jobs``."""
 
@@ -83,12 +76,14 @@ class ProcessStarter:
         self._jobs = jobs
 
     def capacity(self) -> int:
+        """Number of workers that there may be now."""
         return self._jobs
 
     def start_worker(self) -> MatchWorker:
         return _Process()
 
     def wait(self, workers: Sequence[MatchWorker], timeout: float) -> Sequence[MatchWorker]:
+        """Returns workers that have a message or have died; waits up to ``timeout`` seconds for the first one."""
         connections = {worker.connection: worker for worker in workers if isinstance(worker, _Process)}
         ready = multiprocessing.connection.wait(list(connections), timeout)
         return [connections[connection] for connection in ready]  # type: ignore[index]

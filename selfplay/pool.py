@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Hashable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from .pool_match import MatchPart, MatchPlayed, PoolMatch
 from .weights import Weights
 from .worker import Played, Worker, actors_here
 
+if TYPE_CHECKING:
+    from .ray_process import RayProcess
+
 REQUESTS_IN_FLIGHT = 2  # per actor: the one it works on, and the next one, so that it need not wait
 _MOST_FAILURES = 5  # failures in a row, without a result in between; if all actors reach it, the run ends
 _LONGEST_PAUSE_S = 60.0  # longest pause before an actor is started again
@@ -28,6 +31,8 @@ _LOG = logging.getLogger(__name__)
 
 Result = Played | MatchPlayed
 """What an actor delivers: a shard, or games of a match."""
+Source: TypeAlias = "Pool | RayProcess"
+"""What the learner gets results from; ``Pool`` documents the methods."""
 
 
 class PoolError(ValueError):
@@ -83,31 +88,6 @@ class PoolActor:
     requests: deque[Request] = field(default_factory=deque)
     failures: int = 0
     starts_at: float = 0.0
-
-
-class Source(Protocol):
-    """Interface of ``Pool`` (which documents the methods); a pool may also run in another process."""
-
-    @property
-    def size(self) -> int: ...
-
-    @property
-    def in_flight(self) -> int: ...
-
-    @property
-    def dashboard(self) -> str | None: ...
-
-    def set_weights(self, weights: Weights) -> None: ...
-
-    def set_teacher(self, weights: Weights, share: float) -> None: ...
-
-    def set_match(self, match: PoolMatch | None) -> None: ...
-
-    def refill(self, in_flight: int = REQUESTS_IN_FLIGHT) -> None: ...
-
-    def collect(self, timeout: float) -> list[Result]: ...
-
-    def close(self) -> list[Result]: ...
 
 
 class Pool(ABC):

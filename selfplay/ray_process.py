@@ -54,7 +54,7 @@ class _Answer:
 
 
 class RayProcess:
-    """A ``Source`` that runs ``RayPool`` in another process; calls do not wait longer for Ray than they are asked to.
+    """Runs ``RayPool`` in another process; calls do not wait longer for Ray than they are asked to.
 
     Raises:
         ClusterError: Ray is not installed or cannot be started, or the cluster cannot be joined.

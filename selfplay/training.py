@@ -3,10 +3,10 @@
 import logging
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -40,11 +40,8 @@ _WAIT_SECONDS = 0.2
 _LOG = logging.getLogger(__name__)
 
 
-class Listener(Protocol):
-    """Receives the events of a run, for example to display progress."""
-
-    def __call__(self, event: str, figures: Mapping[str, Any]) -> None:
-        """Called with ``begin``, ``play``, ``learn``, ``gate``, ``anchor``, ``wait`` or ``end``, and its figures."""
+Listener = Callable[[str, Mapping[str, Any]], None]
+"""Called with an event (``begin``, ``play``, ``learn``, ``gate``, ``anchor``, ``wait`` or ``end``) and its figures."""
 
 
 def samples_to_draw(config: RunConfig, total_samples: int, steps: int) -> float:
