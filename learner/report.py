@@ -9,13 +9,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from markdown_it import MarkdownIt
 
 from engine.files import StorageError, atomic_write, make_folder, remove_stale_temporaries
 
 Cell = str | int | float | None
+Item = TypeVar("Item")
 
 _PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
@@ -155,6 +156,13 @@ class Report(NamedTuple):
 def percent(share: float | None, digits: int = 2) -> str | None:
     """A fraction, 0 to 1, as tables show it; None is a dash."""
     return None if share is None else f"{100 * share:.{digits}f} %"
+
+
+def evenly_spaced(items: Sequence[Item], number: int | None) -> list[Item]:
+    """``number`` of the items, at least 2, evenly spaced, with the first and the last; all if it is None or larger."""
+    if number is None or number >= len(items):
+        return list(items)
+    return [items[round(place * (len(items) - 1) / (number - 1))] for place in range(number)]
 
 
 def make_writable_folder(folder: Path) -> None:

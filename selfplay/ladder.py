@@ -65,14 +65,6 @@ class StandingsFigures(TypedDict):
     climb: Step | None
 
 
-def evenly_spaced(names: Sequence[str], number: int | None) -> list[str]:
-    """``number`` of the names, at least 2, evenly spaced, with the first and the last; all names if ``number`` is None
-    or larger."""
-    if number is None or number >= len(names):
-        return list(names)
-    return [names[round(place * (len(names) - 1) / (number - 1))] for place in range(number)]
-
-
 def ladder_pairs(players: Sequence[LadderPlayer], everybody: bool) -> list[tuple[LadderPlayer, LadderPlayer]]:
     """Returns the pairs of players that meet.
 

@@ -15,6 +15,7 @@ from learner.report import (
     Section,
     Text,
     check_packages,
+    evenly_spaced,
     make_writable_folder,
     percent,
     write_report,
@@ -28,7 +29,6 @@ from .ladder import (
     LadderResults,
     Standings,
     StandingsFigures,
-    evenly_spaced,
     ladder_pairs,
 )
 from .match_commands import open_pool, settings_of, start_engines

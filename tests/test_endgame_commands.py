@@ -33,7 +33,6 @@ from learner.endgame.commands import (
     curves_in,
     oracle_calibrate_command,
     oracle_train_command,
-    thinned,
 )
 from learner.endgame.data import EndgameSampler
 from learner.endgame.networks import PairConfig, WangConfig, WangNetwork, load_endgame_network, save_endgame_network
@@ -41,6 +40,7 @@ from learner.endgame.oracle import ORACLE_FILE, OracleError, open_oracle, read_o
 from learner.endgame.probe_command import probe_command
 from learner.endgame.validate_command import oracle_validate_command
 from learner.network import NETWORKS, make_network
+from learner.report import evenly_spaced
 
 FENS = ["W:WK1:BK28", "B:W21,22,K23,32:B9,K30", "W:W32,31,30,29,28,27,26:BK1", "W:WK18:B14"]
 OUTCOMES = ("win", "draw", "loss")
@@ -398,11 +398,11 @@ def test_validation_of_networks_that_come_alone(tmp_path: Path) -> None:
 
 def test_a_curve_on_a_card_keeps_its_ends() -> None:
     curve = [{"positions": n, "loss": 1 / (n + 1)} for n in range(1000)]
-    few = thinned(curve)
+    few = evenly_spaced(curve, MOST_POINTS)
     assert len(few) == MOST_POINTS
     assert (few[0], few[-1]) == (curve[0], curve[-1])
     assert [point["positions"] for point in few] == sorted({point["positions"] for point in few})
-    assert thinned(curve[:MOST_POINTS]) == curve[:MOST_POINTS]
+    assert evenly_spaced(curve[:MOST_POINTS], MOST_POINTS) == curve[:MOST_POINTS]
 
 
 def test_a_folder_of_tables_that_is_not_there_is_named(tmp_path: Path, trained: tuple[Path, dict[str, Any]]) -> None:

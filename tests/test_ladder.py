@@ -12,10 +12,11 @@ from programs import crownhead_here
 from engine.players.spec import NetworkSpec
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
+from learner.report import evenly_spaced
 from selfplay.config import make_config
 from selfplay.elo import EloRating, PairingResult, Tally, elo_from_score, fit_elo
 from selfplay.figures import ratings_image
-from selfplay.ladder import LadderPlayer, LadderResults, Standings, evenly_spaced, ladder_pairs
+from selfplay.ladder import LadderPlayer, LadderResults, Standings, ladder_pairs
 from selfplay.ladder_commands import ladder_command
 from selfplay.match_pool import MatchPool
 from selfplay.openings import MatchError

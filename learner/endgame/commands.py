@@ -19,7 +19,7 @@ from engine.tablebase.material import MAX_PIECES, MIN_PIECES, materials_between
 
 from ..checkpoint import CheckpointError, weights_of, whole_folder
 from ..network import setting_name
-from ..report import check_packages, make_writable_folder
+from ..report import check_packages, evenly_spaced, make_writable_folder
 from .calibration import DEFAULT_BUDGET, calibrate_oracle, members_of
 from .data import TRAIN, VALIDATION, EndgameSampler, Sampler, Values
 from .labels import FileTables
@@ -186,9 +186,8 @@ def _train(
     budget, most = (DEFAULT_BUDGET, CALIBRATION_POSITIONS) if quiescent else (QUICK_BUDGET, QUICK_POSITIONS)
     positions = min(most, int(max(_FEWEST_CALIBRATION, _CALIBRATION_RATE * minutes)))
     oracle = calibrate_oracle([(network, trained)], tables, budget, positions, seed, progress.part, lessons.games)
-    save_oracle(
-        out / ORACLE_FOLDER, oracle.members, {**figures, CURVES: {f"{lessons.fewest}-{pieces}": thinned(points)}}
-    )
+    curves = {f"{lessons.fewest}-{pieces}": evenly_spaced(points, MOST_POINTS)}
+    save_oracle(out / ORACLE_FOLDER, oracle.members, {**figures, CURVES: curves})
     return oracle, last
 
 
@@ -208,13 +207,6 @@ def training_sampler(uniform: EndgameSampler, lessons: Lessons) -> Sampler:
     return MixedSampler(source, reached, REACHED_FRACTION if dense else REACHED_FRACTION_OF_LISTS)
 
 
-def thinned(curve: Curve) -> Curve:
-    """At most ``MOST_POINTS`` points, evenly chosen, the first and the last among them."""
-    if len(curve) <= MOST_POINTS:
-        return curve
-    return [curve[round(i * (len(curve) - 1) / (MOST_POINTS - 1))] for i in range(MOST_POINTS)]
-
-
 def curves_in(folder: Path | str) -> Mapping[str, Curve]:
     """Learning curves of the oracle or the network in a folder, by pieces as in "2-5"; none for a self-play network.
 
@@ -229,7 +221,7 @@ def curves_in(folder: Path | str) -> Mapping[str, Curve]:
     card = read_card(folder)
     curve: Any = card.figures.get(CURVE)
     name = f"{card.pieces[0]}-{card.pieces[1]}"
-    return _checked(Path(folder) / CARD_FILE, {name: thinned(curve)} if curve else {})
+    return _checked(Path(folder) / CARD_FILE, {name: evenly_spaced(curve, MOST_POINTS)} if curve else {})
 
 
 def _checked(path: Path, curves: Any) -> Mapping[str, Curve]:
