@@ -21,13 +21,13 @@ from engine.players.spec import parse_player
 from engine.sealed import unsealed
 from engine.search import CompiledEvaluator, Evaluator, LockstepSearch, SearchConfig
 from engine.tablebase import open_tablebase
-from learner.checkpoint import CheckpointError, load_checkpoint, save_checkpoint, write_tensors
+from learner.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from learner.inference import BackendError, make_evaluator
 from learner.inference.calibration import random_positions
 from learner.inference.torch_evaluator import TorchEvaluator
 from learner.inference.wide_evaluator import WideEvaluator, pack_wide, room_for
 from learner.inference.wide_kernels import BEGINNINGS, PHASE_ROWS, WideWeights, change_units, sum_units
-from learner.network import NETWORKS, Network, WideConfig, make_network
+from learner.network import NETWORKS, WideConfig, make_network
 from learner.student import STUDENT_FOLDER, has_student, load_student, read_student_info
 from learner.wide import NUM_NEIGHBOUR_ROWS, NUM_PHASES, STATE_BEGINS, WideNetwork
 from selfplay.conditions import Conditions
@@ -374,31 +374,6 @@ def test_the_student_of_a_folder(taught: Path, tmp_path: Path) -> None:
     assert found.info == read_student_info(taught)
     assert found.info.parent == load_checkpoint(taught).info.digest
     assert load_student(tmp_path) is read_student_info(tmp_path) is None
-
-
-def old_student(folder: Path, network: Network, teacher: str, **changes: object) -> Path:
-    """A student in the format of files before all networks had the same format."""
-    info = {"schema_version": 2, "student": network.config.model_dump(exclude={"family"}), "teacher": teacher}
-    write_tensors(
-        folder / "student.safetensors", network.state_dict(), info | {"figures": {}, "crownhead": "0", **changes}
-    )
-    return folder
-
-
-def test_students_of_the_old_format_still_play(taught: Path) -> None:
-    network, digest = random_wide(seed=5), load_checkpoint(taught).info.digest
-    shutil.rmtree(taught / STUDENT_FOLDER)
-    found = load_student(old_student(taught, network, digest))
-    assert found is not None
-    assert all(torch.equal(found.network.state_dict()[name], value) for name, value in network.state_dict().items())
-    assert isinstance(evaluator_of(taught, seconds=0.05), WideEvaluator)
-    with pytest.raises(CheckpointError, match="another network"):
-        load_student(old_student(taught, network, "another"))
-    with pytest.raises(CheckpointError, match=r"student\.safetensors"):
-        load_student(old_student(taught, network, digest, student={"units": 64, "hidden": 16}))
-    (taught / "student.safetensors").write_bytes(b"no student")
-    with pytest.raises(CheckpointError, match=r"student\.safetensors"):
-        load_student(taught)
 
 
 def evaluator_of(text: object, **options) -> Evaluator:
