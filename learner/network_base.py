@@ -82,8 +82,9 @@ class Network(nn.Module, ABC):
         self.load_state_dict(weights)
 
     def dtype(self, device: torch.device, precision: Precision) -> torch.dtype:
-        """The type to compute in, see ``choose_dtype``."""
-        return choose_dtype(device, precision)
+        """The type to compute in; "auto" is bf16 where the device multiplies it in hardware."""
+        use_bf16 = precision == "bf16" or (precision == "auto" and has_bf16(device))
+        return torch.bfloat16 if use_bf16 else torch.float32
 
     def layout(self, device: torch.device, dtype: torch.dtype) -> torch.memory_format:
         """The faster memory order of planes and activations."""
@@ -146,9 +147,3 @@ def has_bf16(device: torch.device) -> bool:
         return torch.cuda.is_bf16_supported(including_emulation=False)
     probes = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
     return device.type == "cpu" and any(getattr(torch.cpu, probe, bool)() for probe in probes)
-
-
-def choose_dtype(device: torch.device, precision: Precision) -> torch.dtype:
-    """The type to compute in; "auto" is bf16 where the device multiplies it in hardware."""
-    use_bf16 = precision == "bf16" or (precision == "auto" and has_bf16(device))
-    return torch.bfloat16 if use_bf16 else torch.float32

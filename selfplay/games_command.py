@@ -1,7 +1,5 @@
 """``crownhead games``: writes games of self-play as PDN."""
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import BinaryIO, TypedDict
 
 from engine.board import Board
@@ -40,7 +38,7 @@ def games_command(request: GamesRequest, quiet: bool) -> GamesFigures:
 
     def write(file: BinaryIO) -> None:
         nonlocal count
-        for record in _records(shards):
+        for record in (record for path in shards for record in read_shard(path).iter_games()):
             file.write((("\n" if count else "") + format_game(pdn_of(record))).encode())
             count += 1
 
@@ -48,11 +46,6 @@ def games_command(request: GamesRequest, quiet: bool) -> GamesFigures:
     if not quiet:
         Console().print(f"{count} games in {request.out}", highlight=False, soft_wrap=True)
     return {"path": str(request.out), "games": count}
-
-
-def _records(shards: Sequence[Path]) -> Iterator[GameRecord]:
-    for path in shards:
-        yield from read_shard(path).iter_games()
 
 
 def pdn_of(record: GameRecord) -> PdnGame:

@@ -17,7 +17,6 @@ from .config import RunConfig
 from .elo import PairingResult, TallyFigures
 from .exam import exam_accuracy
 from .gate import Gate
-from .match_record import MatchGame
 from .open_match import OpenMatch
 from .pool import Source
 from .pool_match import MatchPlayed, PoolMatch
@@ -127,7 +126,8 @@ class Judge:
         seed = self._config.seed + self.state.iteration + 1
         match = PoolMatch(self._next_number(), (name, best), networks, None, seed, config.max_games)
         search = self._config.match_search
-        self._play(pool, match, OpenMatch(match, _decides(gate), self._folder.gate_path, search))
+        opened = OpenMatch(match, lambda game: gate.add_game(game.score) is not None, self._folder.gate_path, search)
+        self._play(pool, match, opened)
 
     def _open_anchor(self, pool: Source, anchor: str) -> None:
         best, loop = self.state.best, self._config.loop
@@ -194,10 +194,6 @@ class Judge:
         for path in others[: -self._config.loop.keep_checkpoints]:
             doomed = path.rename(path.with_name(f".{path.name}.old"))  # so a kill leaves no half checkpoint
             shutil.rmtree(doomed, ignore_errors=True)
-
-
-def _decides(gate: Gate) -> Callable[[MatchGame], bool]:
-    return lambda game: gate.add_game(game.score) is not None
 
 
 def _pairing(player_a: str, player_b: str, report: TallyFigures) -> PairingResult:

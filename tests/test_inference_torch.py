@@ -10,7 +10,7 @@ from engine.encoding import encode_planes
 from learner.inference import make_evaluator
 from learner.inference.torch_evaluator import GraphedForward, TorchEvaluator
 from learner.network import NETWORKS, make_network
-from learner.network_base import Network, NetworkError, choose_dtype, has_bf16
+from learner.network_base import Network, NetworkError, has_bf16
 
 TINY = NETWORKS["tiny"]
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU"))]
@@ -125,7 +125,7 @@ def test_refuses_buckets_that_are_not_positive():
 
 def test_precision_is_chosen_by_the_processor(monkeypatch):
     cpu = torch.device("cpu")
-    assert choose_dtype(cpu, "auto") == (torch.bfloat16 if has_bf16(cpu) else torch.float32)
+    assert make_network(TINY).dtype(cpu, "auto") == (torch.bfloat16 if has_bf16(cpu) else torch.float32)
     wide = make_network(NETWORKS["wide32"])
     assert wide.dtype(cpu, "auto") == torch.float32
     assert wide.dtype(cpu, "bf16") == torch.bfloat16
