@@ -38,6 +38,8 @@ class GameController:
         shares: ply → win, draw, loss of Black, where agents have given values.
         paused: whether the user has paused agents and clocks.
         browsing: whether the user has gone to another position or line, so that agents do not move there.
+        mixed: whether sides were changed during the game, so that it is nobody's result.
+        next_agent: who plays in a rematch instead of the agents; None: the same agents.
     """
 
     def __init__(
@@ -60,7 +62,9 @@ class GameController:
         self.hint: Move | None = None
         self.notice, self.alarm = "", False
         self.shares: dict[int, Wdl] = {}
-        self.paused, self.browsing = False, False
+        self.paused, self.browsing, self.mixed = False, False, False
+        self.next_agent: OpponentSpec | None = None
+        self._held = False  # whether the clocks stand because an agent is being made
         self._line: list[str] = []
         self._clock_ply = 0  # the clocks show their times after this number of moves
         self._asked: tuple[int, str, tuple[int, int, str]] | None = None  # request number, mode, position
@@ -86,7 +90,7 @@ class GameController:
             self.say("a rematch is for the end of the game")
             return
         humans = frozenset(color.other for color in self.humans)
-        agents = {color: self.agents[color.other] for color in Color}
+        agents = {color: self.next_agent or self.agents[color.other] for color in Color}
         self.start(GamePlan(humans, agents, self.session.start_fen, self._opening, self.clock.control))
 
     def loaded(self) -> None:
@@ -101,6 +105,7 @@ class GameController:
         self.clock.reset(plan.control, left)
         self._asked, self.hint, self.paused, self.browsing = None, None, False, False
         self.notice, self.alarm = "", False
+        self.mixed, self.next_agent = False, None
         self.shares, self._line = {}, []
         self._clock_ply = self.session.ply
         self._synchronise()
@@ -118,6 +123,8 @@ class GameController:
     def tick(self, ready: bool = True) -> None:
         """Follows the session, takes results, makes requests; ``ready``: whether no animation runs."""
         self._synchronise()
+        if self._loading or self._held:
+            self._set_clock()
         flagged = self.clock.flagged()
         session = self.session
         if flagged is not None and not session.finished and session.on_main_line and session.at_end:
@@ -148,7 +155,12 @@ class GameController:
         self.save()
 
     def save(self) -> None:
-        self.autosave.save(self.session, Seats.of(self.humans, self.agents, self.clock))
+        """Stores the game, with the clocks of its last position: there it will go on, also if moves are taken back."""
+        clock, played = self.clock, self.session.played
+        if self._clock_ply != len(played):
+            clock = Clock(clock.control, self._now)
+            clock.rewind(played, self.session.first_color)
+        self.autosave.save(self.session, Seats.of(self.humans, self.agents, clock))
 
     def _place(self) -> tuple[int, int, str]:
         """(game, ply, FEN) of a request; unlike the session's version, it does not change with names and offers."""
@@ -190,6 +202,8 @@ class GameController:
 
     def _ask(self) -> None:
         session = self.session
+        if self.thinking == "analyse" and self.agent_to_move and not self.paused:
+            self._drop_request()  # it was begun during a pause
         if self._asked is not None or session.board.outcome() is not None:
             return
         people = session.board.turn in self.humans
@@ -228,6 +242,15 @@ class GameController:
     def thinking(self) -> str:
         """Mode of the running request, or ""."""
         return self._asked[1] if self._asked is not None else ""
+
+    @property
+    def _loading(self) -> bool:
+        """Whether the agent to move is still being made, which is not its time."""
+        snapshot = self.thinker.snapshot
+        if self._asked is None or snapshot is None:
+            return False
+        number, mode, _ = self._asked
+        return mode == "play" and (snapshot.number, snapshot.status) == (number, "loading")
 
     @property
     def waited(self) -> float:
@@ -348,9 +371,10 @@ class GameController:
             self._clock_ply = ply
 
     def _set_clock(self) -> None:
-        """Pauses the clocks if the user has paused, or if an agent has to wait while the user browses."""
+        """Pauses the clocks if the user has paused, or if an agent has to wait while the user browses or it is made."""
         waits = self.browsing and self.clock.running is not None and self.clock.running not in self.humans
-        self.clock.pause(self.paused or waits)
+        self._held = self._loading
+        self.clock.pause(self.paused or waits or self._held)
 
     def undo(self) -> None:
         """Goes back to the last position with a person to move, with the clocks of that time."""
@@ -409,6 +433,7 @@ class GameController:
         """Changes sides with the agent; between two people or two agents, the side to move changes hands. A finished
         game keeps the names of those who have played it."""
         turn = self.session.board.turn
+        self.mixed |= bool(self.session.nodes)
         self.humans = BOTH - self.humans if len(self.humans) == 1 else self.humans ^ {turn}
         self.session.draw_offer = None  # or one could accept what one has offered
         self._drop_request()

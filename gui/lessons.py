@@ -100,8 +100,8 @@ LESSONS = (
         "Draws",
         "A game is drawn when the same position, with the same side to move, comes up for the third time; when each "
         "side has made 40 moves in a row without a capture and without moving a man; or when both agree. Step "
-        "between 1 and 5 until the position has come up three times.",
-        Steps("B:WK32:BK1", "1-5 32-28 5-1 28-32 1-5 32-28 5-1 28-32"),
+        "to 5, then between 1 and 5 until a position has come up three times.",
+        Steps("B:WK32:BK9", "9-5 32-28 5-1 28-32 1-5 32-28 5-1 28-32 1-5"),
     ),
     Lesson(
         "Captures",

@@ -103,11 +103,12 @@ class MatchSeries:
     def follow(self, controller: "GameController", now: float) -> None:
         """Adds the game at the board once it is over, and begins the next one after a pause; called every frame.
 
-        A game in which a person took over does not count, and is begun again.
+        A game in which a person took over, or moves were taken back and made differently, does not count, and is begun
+        again.
         """
         if not self.at_board(controller):
             return
-        self._helped |= bool(controller.humans)
+        self._helped |= bool(controller.humans) or any(node.variations for node in controller.session.played)
         if not controller.session.finished:
             return
         if self._ended_at is None and self._helped:

@@ -47,13 +47,16 @@ def message_of(game: "GameController") -> Message:
         return Message(session.ending.text, "over")
     if session.draw_offer is not None and session.at_end:
         other = session.draw_offer.other
-        waits = "" if other in game.humans else f"{other} answers when it has thought"
+        waits = "Move now goes on" if game.paused else f"{other} answers when it has thought"
+        waits = "" if other in game.humans else waits
         return Message(f"{session.draw_offer} offers a draw", detail=waits)
     if entry.typed:
         return Message(f"Move: {entry.typed}", detail="Enter plays it, Escape drops it")
     turn = session.board.turn
     if game.agent_to_move:
         return Message("Paused", detail="Move now goes on") if game.paused else _thinking(game, turn)
+    if game.thinking == "play":  # for a person who has asked for that
+        return _thinking(game, turn)
     if game.thinking == "hint":
         return _GETTING_READY if _getting_ready(game) else Message("Looking for a hint", "busy")
     if game.browsing:

@@ -152,6 +152,11 @@ class GameSession:
         return self._ending is not None
 
     @property
+    def played(self) -> list[PdnNode]:
+        """The moves of the game itself, the main line, whatever line and position are shown."""
+        return self._lines.main
+
+    @property
     def first_color(self) -> Color:
         """The side that moves first in the line."""
         return Color(self.start_fen[0])

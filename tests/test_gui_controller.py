@@ -25,6 +25,7 @@ from gui.draw_offers import answer_offer
 from gui.endgame_info import EndgameInfo, Exact, Verdict
 from gui.opponents import Opponents, OpponentSpec
 from gui.plan import BOTH, GamePlan, PlayerNames
+from gui.seats import take_up
 from gui.snapshot import Mode
 from gui.thinker import Thinker
 from gui.views.game_facts import player_state
@@ -582,3 +583,76 @@ def test_a_player_that_takes_long_to_get_ready_says_so(game: Game) -> None:
     controller.thinker.snapshot = known
     made.set()
     game.tick_until_moves(1)
+
+
+def test_an_agent_that_is_being_made_does_not_lose_on_time(tmp_path: Path) -> None:
+    ready = threading.Event()
+
+    def slow(spec: OpponentSpec) -> AlphaBetaPlayer:
+        ready.wait(PATIENCE)
+        return AlphaBetaPlayer(2)
+
+    with contextlib.closing(Game(tmp_path, Opponents(network=slow))) as game:
+        controller = game.start(Color.BLACK, spec=OpponentSpec(kind="network"), clock="1/5")
+        game.move("11-15", seconds=1)
+        controller.tick()
+        controller.tick()
+        game.now += 60  # the first start compiles the search
+        controller.tick()
+        assert controller.session.ending is None
+        ready.set()
+        game.tick_until_moves(2)
+        assert not controller.clock.paused
+        game.now += 6
+        controller.tick()
+        assert controller.session.ending is not None
+        assert controller.session.ending.reason == "Black ran out of time"
+
+
+def test_a_game_that_was_taken_back_is_continued_with_the_clocks_of_its_end(game: Game, tmp_path: Path) -> None:
+    controller = game.start(*Color, clock="300+0")
+    for text, seconds in (("11-15", 10), ("22-18", 20), ("15x22", 100), ("25x18", 150)):
+        game.move(text, seconds)
+    controller.tick()
+    for _ in range(3):
+        controller.undo()
+    assert game.left() == (290, 300)
+    controller.leave()
+    controller.save()
+    game.autosave.flush()
+    (path,) = tmp_path.glob("*.pdn")
+    take_up(controller, path, GamePlan())
+    assert controller.session.ply == 4
+    assert game.left() == (190, 130)
+
+
+@pytest.mark.parametrize("goes_on", [GameController.toggle_pause, GameController.move_now])
+def test_an_agent_moves_after_a_pause_in_which_its_position_was_analysed(
+    game: Game, goes_on: Callable[[GameController], None]
+) -> None:
+    controller = game.start(Color.BLACK, spec=OpponentSpec(kind="rollout", rollouts=5))
+    game.move("11-15")
+    controller.toggle_pause()
+    controller.toggle_analysis()
+    controller.tick()
+    assert controller.thinking == "analyse"
+    goes_on(controller)
+    game.tick_until_moves(2)
+
+
+def test_an_offer_during_a_pause_does_not_promise_an_answer(game: Game) -> None:
+    controller = game.start(Color.BLACK, spec=DEEP)
+    game.move("11-15")
+    controller.toggle_pause()
+    controller.offer_draw()
+    controller.tick()
+    assert controller.message().text == "Black offers a draw"
+    assert controller.message().detail == "Move now goes on"
+
+
+def test_the_message_tells_that_an_agent_moves_for_a_person(game: Game) -> None:
+    controller = game.start(Color.BLACK, spec=DEEP)
+    controller.move_now()
+    controller.tick()
+    assert controller.thinking == "play"
+    assert controller.message().text == "Black is thinking"

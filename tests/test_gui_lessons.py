@@ -267,3 +267,13 @@ def test_a_hint_reads_the_damaged_table_as_well(app: App, damaged: Path) -> None
     scene.draw(app.surface, 0.1)
     scene.update(0.2)
     assert damaged.name in scene.passage.state.text
+
+
+def test_the_lesson_on_draws_ends_with_the_draw() -> None:
+    exercise = Exercise(STEPS["Draws"].task())
+    while exercise.status != "solved":
+        exercise.answer(exercise.expected)
+        exercise.reply()
+    outcome = exercise.board.outcome()
+    assert outcome is not None
+    assert outcome.winner is None

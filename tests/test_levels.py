@@ -129,3 +129,41 @@ def test_a_backend_for_all_players_is_recorded_as_one_s_own_is() -> None:
     assert isinstance(common, NetworkSpec)
     assert settings_text(own, Conditions()) == settings_text(common, Conditions(backend="torch"))
     assert settings_text(common, Conditions(backend="numba")) != settings_text(common, Conditions())
+
+
+def test_a_rematch_is_against_the_level_that_was_announced(tmp_path: Path) -> None:
+    pygame = pytest.importorskip("pygame", reason="the window needs pygame")
+    from gui.app import App
+    from gui.display import start_pygame
+    from gui.endgame_info import EndgameInfo
+    from gui.opponents import Opponents
+    from gui.plan import GamePlan
+    from gui.views.menu_pages import store_spec, stored_spec
+
+    start_pygame()
+    app = App(Opponents(network=lambda spec: RandomPlayer()), EndgameInfo(), tmp_path)
+    app.open_window()
+    app.begin(None, menu=False)
+    app.go.to_game()
+    app.preferences.adaptive = True
+    store_spec(app, "agent", OpponentSpec(kind="level", level="learner"))
+    plan = GamePlan(frozenset({Color.BLACK}), dict.fromkeys(Color, stored_spec(app, "agent")))
+    controller = app.controller
+    controller.start(plan)
+    for person in (Color.BLACK, Color.WHITE, Color.BLACK):  # each rematch counts, too
+        app.frame()
+        controller.session.flag(person.other)
+        app.frame()
+        assert level_named(stored_spec(app, "agent").level).title in controller.notice
+        controller.rematch()
+        assert controller.agents[person] == stored_spec(app, "agent")
+    before = stored_spec(app, "agent").level
+    app.frame()
+    app.controller.make(controller.session.board.legal_moves[0])
+    controller.take_over()  # who plays both sides has not beaten the level
+    app.frame()
+    controller.session.flag(next(iter(controller.humans)).other)
+    app.frame()
+    assert stored_spec(app, "agent").level == before
+    app.close()
+    pygame.quit()

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("pygame", reason="the window needs pygame")
 
-from windows import opened_app
+from windows import frames_until, opened_app
 
 from engine.board import Board
 from engine.fen import Color
@@ -229,3 +229,23 @@ def test_the_page_tells_that_a_player_has_failed(app: App, series: MatchSeries) 
     page = app.go.scene
     assert isinstance(page, MatchPage)
     assert page._foot == ("the engine has gone", True)
+
+
+def test_a_match_goes_on_at_its_page_after_one_has_looked_back(app: App, series: MatchSeries) -> None:
+    controller = app.controller
+    controller.make(controller.session.board.legal_moves[0])
+    controller.go_to(1)
+    app.go.open("match")
+    moves = len(controller.session.nodes)
+    frames_until(app, lambda: len(controller.session.nodes) > moves or series.played)
+
+
+def test_a_game_in_which_moves_were_taken_back_does_not_count(app: App, series: MatchSeries) -> None:
+    controller = app.controller
+    controller.make(controller.session.board.legal_moves[0])
+    controller.go_to(1)
+    controller.make(controller.session.board.legal_moves[1])  # as the agent does when it has to move from there
+    controller.session.resign(Color.WHITE)
+    series.follow(controller, 0.0)
+    assert not series.played
+    assert "does not count" in controller.notice

@@ -37,6 +37,7 @@ class MatchPage(MenuScene):
         if series is None or not series.at_board(controller):
             return
         controller.enter()
+        controller.to_end()  # who has looked back at the board does not stop the match
         controller.tick()
         series.follow(controller, time.monotonic())
         if controller.alarm and controller.notice != self._told:

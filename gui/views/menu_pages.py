@@ -117,7 +117,8 @@ class MainPage(MenuScene):
         if session.nodes and not session.is_over:
             self.button("Go on with this game", go.to_game, "Back to the board (Escape)")
         if session.is_over:
-            self.button("Rematch", self._rematch, "The same players from the same position, with the colours swapped")
+            meaning = "The same players, or the level that follows your result, with the colours swapped"
+            self.button("Rematch", self._rematch, meaning)
         self.button("Play", self._play, self._described())
         for title, scene, meaning in SCENES:
             self.button(title, partial(go.open, scene), meaning)
@@ -156,6 +157,8 @@ def follow_result(app: "App") -> str:
     ending, humans = controller.session.ending, controller.humans
     if not app.preferences.adaptive or ending is None or len(humans) != 1 or not controller.session.on_main_line:
         return ""
+    if controller.mixed:
+        return ""
     (person,) = humans
     spec = stored_spec(app, "agent")
     if controller.agents[person.other] != spec or spec.kind != "level":
@@ -164,7 +167,8 @@ def follow_result(app: "App") -> str:
     place = LEVELS.index(level_named(spec.level)) + step
     if step == 0 or not 0 <= place < len(LEVELS):
         return ""
-    store_spec(app, "agent", spec.changed(level=LEVELS[place].name))
+    controller.next_agent = spec.changed(level=LEVELS[place].name)
+    store_spec(app, "agent", controller.next_agent)
     return f"Your next opponent: {LEVELS[place].title}, {level_text(LEVELS[place])}"
 
 
