@@ -28,6 +28,10 @@ _LOG = logging.getLogger(__name__)
 _Stamp = tuple[int, int] | None  # size and time of weights: what is the same is not read again; None: another file
 
 
+class _NotAloneError(Exception):
+    """Another process has written to the copy."""
+
+
 class Mirror:
     """The copy at a location; raises ``RunError`` if fsspec does not know the location or cannot reach it.
 
@@ -49,6 +53,9 @@ class Mirror:
         self._stamps: Mapping[str, _Stamp] = {}  # of the files that were copied
         self._objects: set[str] | None = None  # digests of all objects there; None: not looked yet
         self._thread: threading.Thread | None = None
+        self._whole: set[str] = set()  # digests of the objects that this process has written
+        self._tried: Mapping[str, str] = self._stored  # the list that this process has written last, or tried to
+        self._is_lost = False  # whether another process writes the copy, too
 
     @property
     def is_empty(self) -> bool:
@@ -124,6 +131,8 @@ class Mirror:
         Args:
             wait: wait for an earlier update and for this one, up to ``_LAST_S`` seconds each.
         """
+        if self._is_lost:
+            return
         if self._thread is not None:
             self._thread.join(_LAST_S if wait else 0.0)
             if self._thread.is_alive():
@@ -147,8 +156,9 @@ class Mirror:
 
     def _push(self, folder: Path, stamps: Mapping[str, _Stamp], changing: Mapping[str, bytes]) -> None:
         try:
+            self._check_alone()
             stored: dict[str, str] = {}
-            there = set(self._stored.values())
+            there = {*self._stored.values(), *self._whole}
             objects = self._objects = self._list_objects() if self._objects is None else self._objects
             for name, stamp in stamps.items():
                 if name not in changing and name in self._stored and stamp == self._stamps.get(name):
@@ -160,20 +170,34 @@ class Mirror:
                     self._files.makedirs(f"{self._root}/objects", exist_ok=True)
                     objects.add(digest)
                     self._files.pipe_file(self._object(digest), data)
+                    self._whole.add(digest)
+            self._check_alone()
+            self._tried = stored
             self._write_list(stored)
-            self._stored, self._stamps = stored, stamps
+            self._stored, self._stamps, self._whole = stored, stamps, set()
             for digest in objects - set(stored.values()):  # also what was written by updates that failed
                 objects.remove(digest)
                 with suppress(FileNotFoundError):  # of one whose writing failed
                     self._files.rm_file(self._object(digest))
+        except _NotAloneError:
+            self._is_lost = True
+            _LOG.warning("another process writes to %s, too: this one does not any more", self.url)
         except Exception as error:  # each file system has errors of its own
             _LOG.warning("the copy at %s is behind: %s", self.url, one_line(error))
+
+    def _check_alone(self) -> None:
+        """Raises if the copy is no longer as this process has left it: two would remove each other's objects."""
+        if self._read_list() not in (self._stored, self._tried):
+            raise _NotAloneError
 
     def _read(self, name: str) -> bytes:
         digest = self._stored.get(name)
         if digest is None:
             raise RunError(f"{self.url} lacks {name}: it is no whole copy of a run")
-        data: bytes = self._try(lambda: self._files.cat_file(self._object(digest)))
+        try:
+            data: bytes = self._try(lambda: self._files.cat_file(self._object(digest)))
+        except FileNotFoundError as error:
+            raise RunError(f"{self.url}: the contents of {name} are missing") from error
         if sha256_of(data) != digest:
             raise RunError(f"{self.url}: {name} is damaged")
         return data

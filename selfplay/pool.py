@@ -118,6 +118,7 @@ class Pool(ABC):
         self._match_networks: list[Any] = []
         self._parts: deque[MatchPart] = deque()
         self._look_at = 0.0
+        self._kept: list[Result] = []  # finished, and not yet handed over
         self._start_missing()
 
     @property
@@ -179,19 +180,27 @@ class Pool(ABC):
                 ``_MOST_FAILURES`` times in a row.
         """
         self._wait([actor.requests[0].answer for actor in self._actors if actor.requests], timeout)
-        played = []
         for actor in list(self._actors):
-            while actor.requests and self._is_done(actor.requests[0].answer):
-                try:
-                    result = self._result(actor.requests[0].answer)
-                except Exception as error:
-                    self._fail(actor, error)
-                    break
-                actor.requests.popleft()
-                actor.failures = 0
-                if result is not None:
-                    played.append(result)
-        return played
+            if (error := self._take(actor)) is not None:
+                self._fail(actor, error)
+        return self._take_kept()
+
+    def _take(self, actor: PoolActor) -> Exception | None:
+        """Keeps the finished results of an actor for ``collect``; returns its error, if it has failed."""
+        while actor.requests and self._is_done(actor.requests[0].answer):
+            try:
+                result = self._result(actor.requests[0].answer)
+            except Exception as error:
+                return error
+            actor.requests.popleft()
+            actor.failures = 0
+            if result is not None:
+                self._kept.append(result)
+        return None
+
+    def _take_kept(self) -> list[Result]:
+        kept, self._kept = self._kept, []
+        return kept
 
     def _start_missing(self) -> None:
         """Starts actors that are due, also on new machines; removes actors of machines that have left."""
@@ -203,6 +212,7 @@ class Pool(ABC):
             for actor in gone:
                 _LOG.warning("actor %d has gone with its machine", actor.number)
                 self._actors.remove(actor)
+                self._take(actor)
                 self._forget_requests(actor)
             taken = {actor.place for actor in self._actors}
             for place in places:
@@ -232,7 +242,7 @@ class Pool(ABC):
             if died:
                 raise PoolError(f"every actor has died {_MOST_FAILURES} times in a row: {reason}") from error
             raise error
-        pause = min(2.0 ** (actor.failures - 2), _LONGEST_PAUSE_S) if actor.failures > 1 else 0.0
+        pause = min(2.0 ** min(actor.failures - 2, 10), _LONGEST_PAUSE_S) if actor.failures > 1 else 0.0
         what = "died" if died else f"failed ({type(error).__name__}: {reason})"
         when = f" in {pause:.0f} s" if pause else ""
         _LOG.warning("actor %d%s %s and is replaced%s", actor.number, self._where(actor), what, when)
@@ -314,7 +324,7 @@ class ThreadPool(Pool):
             actor.handle[0].stop()
         for actor in running:
             actor.handle[1].shutdown(wait=True, cancel_futures=True)
-        return finished(running)
+        return self._take_kept() + finished(running)
 
 
 def finished(actors: Sequence[PoolActor]) -> list[Result]:

@@ -53,7 +53,7 @@ class ProcessPool(Pool):
         with interrupt_noted():  # a process that is starting would complain of a parent that has left
             for actor in running:
                 actor.handle.shutdown(wait=True, cancel_futures=True)
-        return finished(running)
+        return self._take_kept() + finished(running)
 
 
 def _begin(config: RunConfig, number: int, seed: int, stopped: Connection) -> None:

@@ -76,6 +76,8 @@ class RayPool(Pool):
         nodes, actors = self._cluster.cpus(), self._config.selfplay.actors
         self.nodes = max(1, len(nodes))
         self._warn_of_missing()
+        if actors == "auto" and not any(nodes.values()):
+            self._warn_of_no_cpu(len(nodes))
         if actors == "auto":
             return [(node, n) for node, cpus in nodes.items() for n in range(cpus)]
         return [(None, n) for n in range(actors)]
@@ -88,12 +90,21 @@ class RayPool(Pool):
         asked = [actor for actor in self._actors if actor.handle is not None and now - actor.handle.since > _PATIENCE_S]
         missing = sum(not self._is_ready(actor) for actor in asked)
         if missing:
-            cpus = self._ray.cluster_resources().get("CPU", 0)
+            try:
+                cpus = self._ray.cluster_resources().get("CPU", 0)
+            except self.dead:  # the head does not answer now
+                cpus = sum(self._cluster.cpus().values())
             _LOG.warning(
                 "%d of %d actors have not started for a minute: the cluster has %g CPUs, and each actor takes %g; they "
                 "start when one is free and its machine has time, or choose fewer with --set selfplay.actors=N",
                 missing, len(self._actors), cpus, self._cpus,
             )  # fmt: skip
+            self._warn_at = now + _QUIET_S
+
+    def _warn_of_no_cpu(self, nodes: int) -> None:
+        now = time.monotonic()
+        if now >= self._warn_at:
+            _LOG.warning("nobody plays: none of the %d machines of the cluster has a CPU for actors", nodes)
             self._warn_at = now + _QUIET_S
 
     @property
@@ -149,7 +160,7 @@ class RayPool(Pool):
 
     def close(self) -> list[Result]:
         """See ``Pool.close``; also leaves the cluster, or ends Ray if this pool has started it."""
-        played = []
+        played: list[Result | None] = [*self._take_kept()]
         for actor in self._actors:
             while actor.requests and self._cluster.is_done(actor.requests[0].answer):
                 try:

@@ -7,6 +7,7 @@ a learner was killed.
 
 import contextlib
 import logging
+import math
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -28,6 +29,8 @@ from .processes import leave_with_parent, no_interrupt
 from .weights import Weights
 
 _MOST_DEATHS = 5  # deaths in a row, without a result in between, that end the run
+_MOST_LOSSES = 12  # the same with a cluster, whose head may take minutes to come back
+_LONGEST_PAUSE_S = 60.0
 _START_S = 180.0  # seconds to wait for Ray to start
 _LEAVE_S = 20.0  # seconds to wait for Ray to end
 _LOG = logging.getLogger(__name__)
@@ -67,7 +70,8 @@ class RayProcess:
         self._told: dict[str, tuple[Any, ...]] = {}  # method of the pool → its latest arguments
         self._wanted: int | None = None
         self._asked = self._ready = self._has_run = False
-        self._deaths, self._begin_at = 0, 0.0
+        self._untold: dict[str, tuple[Any, ...]] = {}  # of these, what it has not been told yet
+        self._deaths, self._begin_at, self._answer_by = 0, 0.0, math.inf
         self._played: list[Result] = []
         self._connection: Connection | None = None
         self._begin()
@@ -99,9 +103,16 @@ class RayProcess:
         if self._connection is None and time.monotonic() >= self._begin_at:
             self._begin()
         if not self._asked:
+            # Only now, when it reads: what both sides send at the same time would fill the pipe, and both would wait.
+            for method in list(self._untold):
+                if self._send(method, *self._untold[method]):
+                    self._untold.pop(method, None)
             self._asked = self._send("collect", self._wanted, timeout)
             self._wanted = None if self._asked else self._wanted
+            self._answer_by = time.monotonic() + _START_S if self._asked else self._answer_by
         self._wait(timeout)
+        if self._connection is not None and time.monotonic() >= self._answer_by and not self._connection.poll():
+            self._died(TimeoutError(f"its process has not answered within {_START_S:.0f} s"))
         played, self._played = self._played, []
         return played
 
@@ -129,11 +140,12 @@ class RayProcess:
             self._process.start()
         other.close()
         self._ready = self._asked = False
+        self._answer_by = time.monotonic() + _START_S
 
     def _tell(self, method: str, *arguments: Any) -> None:
-        """Has the pool call a method, also the pools of processes to come: ``_store`` tells them."""
+        """Has the pool call a method at the next ``collect``, also the pools of processes to come."""
         self._told[method] = arguments
-        self._send(method, *arguments)
+        self._untold[method] = arguments
 
     def _send(self, *message: Any) -> bool:
         """Sends a message if the process is ready; returns whether it was sent."""
@@ -176,16 +188,16 @@ class RayProcess:
             self._died(answer.error)
             return
         if answer.error is not None:
+            self._played += answer.played  # for ``close``
             raise answer.error
-        self._asked = False
+        self._asked, self._answer_by = False, math.inf
         self._played += answer.played
         self._deaths = 0 if answer.played else self._deaths
         self.size, self.in_flight, self._started = answer.size, answer.in_flight, answer.started
         self.dashboard = answer.dashboard
         if not self._ready:
             self._ready = self._has_run = True
-            for method, arguments in self._told.items():
-                self._send(method, *arguments)
+            self._untold = dict(self._told)
 
     def _died(self, error: Exception) -> None:
         self._process.kill()
@@ -196,17 +208,15 @@ class RayProcess:
             raise PoolError(f"Ray could not be started here ({one_line(error)}): try --pool local") from error
         self.size = self.in_flight = 0
         self._deaths += 1
-        reason = one_line(error)
-        if self._deaths >= _MOST_DEATHS:
-            raise PoolError(
-                f"Ray has ended {_MOST_DEATHS} times in a row on this machine ({reason}): try --pool local"
-            ) from error
-        pause = 2.0 ** (self._deaths - 1)
+        reason, address = one_line(error), self._config.address
+        where = "on this machine" if address is None else f"for the cluster at {address}"
+        if self._deaths >= (_MOST_DEATHS if address is None else _MOST_LOSSES):
+            advice = "try --pool local" if address is None else "start its head again, then go on with --resume"
+            raise PoolError(f"Ray has ended {self._deaths} times in a row {where} ({reason}): {advice}") from error
+        pause = min(2.0 ** (self._deaths - 1), _LONGEST_PAUSE_S)
         self._begin_at = time.monotonic() + pause
         _LOG.warning(
-            "Ray has ended on this machine (%s), the games in play are lost; it is started again in %.0f s",
-            reason,
-            pause,
+            "Ray has ended %s (%s), the games in play are lost; it is started again in %.0f s", where, reason, pause
         )
 
 
@@ -259,9 +269,17 @@ def _answer(connection: Connection, config: RunConfig, start: int, warnings: _Wa
     while True:
         match connection.recv():
             case ("collect", wanted, timeout):
-                if wanted is not None:
-                    pool.refill(wanted)
-                answer(pool.collect(timeout))
+                try:
+                    if wanted is not None:
+                        pool.refill(wanted)
+                    played = pool.collect(timeout)
+                except Exception as error:
+                    played = []
+                    with contextlib.suppress(Exception):  # Ray may have gone
+                        played = pool.close()
+                    connection.send(_Answer(played, error, warnings=warnings.take()))
+                    return
+                answer(played)
             case ("close",):
                 connection.send(_Answer(pool.close(), warnings=warnings.take(), last=True))
                 return

@@ -27,6 +27,7 @@ from .cluster import Cluster, ClusterError, Patience, ProcessFolder
 _WAIT_S = 1.0
 _LOOK_S = 2.0  # seconds between two queries of the cluster
 _MOST_DEATHS = 5  # processes that may die with the same pair
+_RESTART_S = 60.0  # pause after a process that could not be started
 _LOG = logging.getLogger(__name__)
 
 
@@ -85,6 +86,8 @@ class _Build:
         self.files: dict[Material, Any] = {}  # finished pairs: references to their contents
         self.deaths: dict[Material, int] = {}
         self.nodes: dict[str, _Node] = {}
+        self.unstarted: dict[str, int] = {}  # failed starts of a node's process in a row
+        self.start_at: dict[str, float] = {}  # when it is started again
         self._class: Any = cluster.ray.remote(max_restarts=0)(_RayBuilder)
         self._look_at = 0.0
         self.patience = Patience("a node solves slices when all of its CPUs are; a training also takes them")
@@ -101,7 +104,7 @@ class _Build:
         self._look_at = time.monotonic() + _LOOK_S
         alive = self.cluster.cpus()
         for name, cpus in alive.items():
-            if cpus and name not in self.nodes:
+            if cpus and name not in self.nodes and time.monotonic() >= self.start_at.get(name, 0.0):
                 options = {"num_cpus": cpus, "scheduling_strategy": self.cluster.on_node(name)}
                 actor = self._class.options(**options).remote(self.pieces, cpus)
                 self.nodes[name] = _Node(actor, actor.here.remote())
@@ -119,9 +122,30 @@ class _Build:
             for pair in self.pairs
             if pair.pieces == fewest and pair not in self.files and pair not in taken and self._known(pair)
         ]
-        for node in self.nodes.values():
-            if node.pair is None and ready and self.cluster.is_done(node.greeting):
+        for name, node in list(self.nodes.items()):
+            if node.pair is None and ready and self._has_started(name):
                 self._ask(node, ready.pop(0))
+
+    def _has_started(self, name: str) -> bool:
+        """Whether a node's process runs; one that could not be started is started again after a pause.
+
+        Raises ``ClusterError`` if there is no other node, and this one has failed ``_MOST_DEATHS`` times in a row.
+        """
+        if not self.cluster.is_done(self.nodes[name].greeting):
+            return False
+        try:
+            self.cluster.result(self.nodes[name].greeting)
+        except self.cluster.ray.exceptions.RayError as error:
+            reason = one_line(error)
+            del self.nodes[name]
+            self.unstarted[name] = self.unstarted.get(name, 0) + 1
+            self.start_at[name] = time.monotonic() + _RESTART_S
+            if not self.nodes and self.unstarted[name] >= _MOST_DEATHS:
+                raise ClusterError(f"no node can start its process, the last: {reason}") from error
+            _LOG.warning("a node cannot start its process, to be tried again in %.0f s: %s", _RESTART_S, reason)
+            return False
+        self.unstarted.pop(name, None)
+        return True
 
     def _known(self, pair: Material) -> bool:
         return all(after in self.files for after in promotions(pair))

@@ -2,10 +2,12 @@
 
 import json
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from statistics import fmean
-from typing import Any, TypedDict
+from typing import Any, BinaryIO, TypedDict
 
 from .elo import EloRating
 from .ratings import Ratings
@@ -105,6 +107,7 @@ def _status(
     present = events[begun:]  # of the last process: before it there was a pause, and some steps are made again
     recent = [event for event in present if event["time"] >= present[-1]["time"] - rate_seconds]
     plays, learnt = _of(recent, "play"), _of(recent, "learn")
+    ended = events[-1]["time"] if events else 0.0
     latest = (_of(events, "play") or [{}])[-1]
     return {
         "run": str(run.path),
@@ -122,7 +125,7 @@ def _status(
         "in_flight": latest.get("in_flight", 0),
         "refused": latest.get("refused", 0),
         "dashboard": (_of(events, "start") or [{}])[-1].get("dashboard"),
-        "machines": _machines(plays),
+        "machines": _machines(plays, ended),
         "learner": _learner(learnt),
         "gates": [{key: event[key] for key in GateEvent.__annotations__} for event in _of(events, "gate")[-_SHOWN:]],  # type: ignore[misc]
         "faults": [
@@ -139,6 +142,8 @@ def last_events(path: Path) -> list[Event]:
             size = file.seek(0, 2)
             file.seek(max(0, size - _TAIL_BYTES))
             lines = file.read().splitlines()[1 if size > _TAIL_BYTES else 0 :]
+            if size > _TAIL_BYTES:  # with many actors, that is minutes
+                lines = [*_rare_lines(path).before(size - _TAIL_BYTES, file), *lines]
     except FileNotFoundError:
         return []
     events: list[Event] = []
@@ -152,6 +157,35 @@ def last_events(path: Path) -> list[Event]:
     return events
 
 
+class _RareLines:
+    """The latest lines of starts, gates and faults in a log, as many as are shown; each call reads what is new."""
+
+    def __init__(self) -> None:
+        self._read = 0  # bytes
+        self._found: dict[bytes, deque[tuple[int, bytes]]] = {
+            kind: deque(maxlen=_SHOWN) for kind in (b"start", b"gate", b"fault")
+        }
+
+    def before(self, end: int, file: BinaryIO) -> list[bytes]:
+        """Those that begin before the byte ``end`` of the log."""
+        if end < self._read:  # it is another log
+            self._read = 0
+            for found in self._found.values():
+                found.clear()
+        file.seek(self._read)
+        for line in file:
+            if self._read >= end:
+                break
+            for kind, found in self._found.items():
+                if b'"event": "%b"' % kind in line[:80]:
+                    found.append((self._read, line))
+            self._read += len(line)
+        return [line for _, line in sorted(place for found in self._found.values() for place in found)]
+
+
+_rare_lines = cache(lambda path: _RareLines())  # of each log
+
+
 def _is_time(value: object) -> bool:
     return isinstance(value, int | float) and abs(value) < _LATEST
 
@@ -160,12 +194,16 @@ def _of(events: Sequence[Event], kind: str) -> list[Event]:
     return [event for event in events if event["event"] == kind]
 
 
-def _machines(plays: Sequence[Event]) -> list[MachineFigures]:
-    """Figures of each machine, by name. The first shard marks the start of the time and is not counted itself."""
+def _machines(plays: Sequence[Event], ended: float) -> list[MachineFigures]:
+    """Figures of each machine, by name. The first shard marks the start of the time and is not counted itself.
+
+    Args:
+        ended: time of the last event, which ends the time of all: one that plays no more gets slower.
+    """
     found: list[MachineFigures] = []
     for machine in sorted({event.get("machine", "") for event in plays}):
         own = [event for event in plays if event.get("machine", "") == machine]
-        span = own[-1]["time"] - own[0]["time"]
+        span = ended - own[0]["time"]
         counted = own[1:]
         busy = [event["gpu_busy"] for event in own if event.get("gpu_busy") is not None]
 

@@ -241,11 +241,13 @@ def main() -> None:
         each = [round(seconds) for seconds in back]
         print(f"rate back at 95 % after {statistics.median(back):.1f} s, at most {max(back):.1f}: {each}")
     stalls = campaign.stalls()
-    print(", ".join(f"{count} games {what}" for what, count in campaign.accounts().items()))
+    accounts = campaign.accounts()
+    print(", ".join(f"{count} games {what}" for what, count in accounts.items()))
     print(f"{len(stalls)} stalls above {STALL_S:.0f} s {[round(stall, 1) for stall in stalls]}, {len(left)} orphans")
     text = (campaign.run.parent / "output").read_text()
     print(f"{text.count('Traceback')} tracebacks")
-    sys.exit(bool(stalls or left))
+    lost = accounts["acknowledged"] > accounts["on disk"]
+    sys.exit(bool(stalls or left or lost or accounts["doubled"] or accounts["set aside"]))
 
 
 if __name__ == "__main__":
