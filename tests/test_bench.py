@@ -82,7 +82,7 @@ def test_three_actors_share_a_gpu_or_the_cores_there_are(
     monkeypatch.setattr(bench, "choose_device", lambda name: device)
     evaluator = SimpleNamespace(device=torch.device(device))
     monkeypatch.setattr(bench, "make_evaluator", lambda *given: asked.append(given[1:]) or evaluator)
-    monkeypatch.setattr(bench, "network_evaluations_per_second", lambda evaluator, positions: 100.0 * len(positions))
+    monkeypatch.setattr(bench, "network_evaluations_per_second", lambda evaluator, batch, _: 100.0 * len(batch))
     config = make_config("smoke", ["selfplay.games_in_lockstep=8", "selfplay.backend=torch"], pool=pool)
     assert bare_network_rate(make_network(NETWORKS["tiny"]), config, 3) == 800 * times
     assert asked == [("torch", device)]
