@@ -36,16 +36,19 @@ _BACKENDS = ("torch", "torch-float32", *KERNELS)
 _SELFPLAY_GAMES = 256
 _REPEATS = 5
 _SECONDS = 1.0
-_SECONDS_AFTER_A_RUN = 0.25
+_PART_AFTER_A_RUN = 0.25
 
 
-def _median_rate(measure: Callable[[], int], seconds: float = _SECONDS) -> float:
-    """Median over ``_REPEATS`` of units per second; ``measure`` does some work and returns how many units it did."""
+def _median_rate(measure: Callable[[], int], part: float = 1.0) -> float:
+    """Median over ``_REPEATS`` of units per second; ``measure`` does some work and returns how many units it did.
+
+    ``part``: of the usual time.
+    """
     measure()  # loads compiled code and fills caches
     rates = []
     for _ in range(_REPEATS):
         start, units = time.perf_counter(), 0
-        while (elapsed := time.perf_counter() - start) < seconds / _REPEATS or units == 0:
+        while (elapsed := time.perf_counter() - start) < part * _SECONDS / _REPEATS or units == 0:
             units += measure()
         rates.append(units / elapsed)
     return statistics.median(rates)
@@ -71,16 +74,14 @@ def search_simulations_per_second(games: int, simulations: int) -> float:
     return statistics.median(rates[1:])
 
 
-def network_evaluations_per_second(
-    evaluator: NetworkEvaluator, positions: np.ndarray, seconds: float = _SECONDS
-) -> float:
-    """Positions judged per second by the network alone, all ``positions`` in one batch."""
+def network_evaluations_per_second(evaluator: NetworkEvaluator, positions: np.ndarray, part: float = 1.0) -> float:
+    """Positions judged per second by the network alone, all ``positions`` in one batch; ``part``: of the usual time."""
 
     def measure() -> int:
         evaluator.evaluate(positions)
         return len(positions)
 
-    return _median_rate(measure, seconds)
+    return _median_rate(measure, part)
 
 
 def backend_rates(network: Network, batch: int) -> dict[str, float]:
@@ -102,7 +103,7 @@ def bare_network_rate(network: Network, config: RunConfig, actors: float) -> flo
     evaluator, batch = make_evaluator(network.eval(), settings.backend, device), settings.games_in_lockstep
     if shares_evaluator(settings.evaluator, network.config, settings.backend, device):
         batch *= max(1, round(actors / LANES))
-    rate = network_evaluations_per_second(evaluator, random_positions(batch), _SECONDS_AFTER_A_RUN)
+    rate = network_evaluations_per_second(evaluator, random_positions(batch), _PART_AFTER_A_RUN)
     threads = actors if config.pool == "ray" else min(actors, num_cores())
     return rate * threads if evaluator.device.type == "cpu" else rate
 

@@ -25,7 +25,7 @@ from selfplay.match_record import FORFEIT
 from selfplay.match_tasks import Pairing, make_tasks
 from selfplay.openings import Opening
 
-ENOUGH = 20_000  # simulations that take much longer than these tests wait
+ENOUGH = 500_000  # simulations that take much longer than these tests wait
 CONTROL = TimeControl("move", 0.02)
 ENDGAME = Opening("end", Board("B:BK1,K2,12:WK31,K32,21"))
 
