@@ -6,6 +6,8 @@ import logging
 import os
 import shutil
 import socket
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Mapping
@@ -18,6 +20,7 @@ from engine.files import open_locked
 
 _OBJECT_STORE_BYTES = 128 * 1024**2  # it carries weights and games
 _ANSWER_S = 5.0  # seconds to wait for an answer of a cluster's head node
+_STRANGER_S = 60.0  # seconds to wait until the head node refuses who has no token
 _LONGEST_FOLDER = 40  # characters; Ray's socket paths are 62 longer, and the system allows 103
 _PLACE_S = 60.0  # seconds without a free CPU before the first warning
 _LOG = logging.getLogger(__name__)
@@ -145,7 +148,7 @@ def _connect(ray: Any, address: str | None) -> str | None:
         raise ClusterError(f"{where}: {' '.join(str(error).split())[:300]}") from error
     _keep_to_user(Path.home() / ".ray" / "auth_token")
     head = ray.get_runtime_context().gcs_address
-    if address and not _is_loopback(head) and os.environ.get("RAY_AUTH_MODE", "").lower() != "token":
+    if address and not _is_loopback(head) and _is_open(head):
         ray.shutdown()
         raise ClusterError(
             f"the cluster at {head} is open to the network, and whoever reaches it may run programs there: start it "
@@ -195,6 +198,18 @@ def _keep_to_user(path: Path) -> None:
         path.chmod(0o600)
     except OSError:
         return
+
+
+def _is_open(address: str) -> bool:
+    """Whether the cluster answers who has no token. A token of this process says nothing: an open one ignores it."""
+    if os.environ.get("RAY_AUTH_MODE", "").lower() != "token":
+        return True  # it has answered
+    command = [sys.executable, "-m", "ray.scripts.scripts", "status", "--address", address]
+    stranger = {**os.environ, "RAY_AUTH_MODE": "disabled"}
+    try:
+        return subprocess.run(command, env=stranger, capture_output=True, timeout=_STRANGER_S).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
 
 
 def _is_loopback(address: str) -> bool:

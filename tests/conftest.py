@@ -1,6 +1,7 @@
 """Settings of all tests."""
 
 import functools
+import json
 import os
 import shutil
 import signal
@@ -8,12 +9,13 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 from hypothesis import settings
 from numba import config as numba_config
 from numba.core.dispatcher import Dispatcher
+from programs import wait_until
 from training_runs import FAST, TrainedRun, trained
 from uncompiled import use_python_intrinsics
 
@@ -128,10 +130,25 @@ def trainings_have_one_thread() -> None:
 
 
 @pytest.fixture(scope="session")
-def trained_run(tmp_path_factory: pytest.TempPathFactory) -> TrainedRun:
-    """A short run of two iterations; tests must not change it."""
-    folder = tmp_path_factory.mktemp("trained") / "run"
-    return TrainedRun(folder, trained("--preset", "smoke", "--run", folder, *FAST))
+def trained_run(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> TrainedRun:
+    """A short run of two iterations; tests must not change it. The first worker that needs it makes it for all."""
+    own = tmp_path_factory.getbasetemp()
+    shared = own if worker_id == "master" else own.parent
+    folder, figures = shared / "trained" / "run", shared / "trained.json"
+    with wait_until(lambda: free(shared / "trained.lock")):
+        if not figures.exists():
+            figures.write_text(json.dumps(trained("--preset", "smoke", "--run", folder, *FAST)))
+    return TrainedRun(folder, json.loads(figures.read_text()))
+
+
+def free(path: Path) -> BinaryIO | None:
+    """The lock, unless another worker holds it."""
+    from engine.files import open_locked
+
+    try:
+        return open_locked(path)
+    except OSError:
+        return None
 
 
 @pytest.fixture

@@ -24,6 +24,7 @@ from learner.network import NETWORKS, make_network
 pytest.importorskip("ray", reason="Ray is not installed")
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="reads the table of processes")]
+TOKEN = "f00d" * 16
 PATHS = {**os.environ, "PYTHONPATH": str(ROOT)}
 SETTINGS = [
     "selfplay.actors=auto", "loop.max_iterations=100000", "loop.anchor_games=0", "gate.max_games=2", "network=wide32",
@@ -98,15 +99,17 @@ class Cluster:
                 os.kill(pid, signal.SIGKILL)
         self._nodes[number].wait()
 
-    def crownhead(self, log: IO[str], *arguments: object, folder: Path = ROOT) -> subprocess.Popen[bytes]:
+    def crownhead(
+        self, log: IO[str], *arguments: object, folder: Path = ROOT, **environment: str
+    ) -> subprocess.Popen[bytes]:
         """Starts a command of this checkout on the cluster, in a folder."""
         command = crownhead_program(*arguments, "--address", self.address)
-        environment = {**self._environment, "PYTHONPATH": str(ROOT)}
+        environment = {**self._environment, "PYTHONPATH": str(ROOT), **environment}
         return subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
 
-    def train(self, run: Path, log: IO[str]) -> subprocess.Popen[bytes]:
+    def train(self, run: Path, log: IO[str], **environment: str) -> subprocess.Popen[bytes]:
         options = [text for setting in SETTINGS for text in ("--set", setting)]
-        return self.crownhead(log, "train", "--preset", "smoke", "--run", run, *options)
+        return self.crownhead(log, "train", "--preset", "smoke", "--run", run, *options, **environment)
 
     def close(self) -> None:
         for number, node in enumerate(self._nodes):
@@ -125,7 +128,7 @@ def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     started.close()
 
 
-@pytest.mark.parametrize("cluster", ["f00d" * 16], indirect=True)
+@pytest.mark.parametrize("cluster", [TOKEN], indirect=True)
 def test_nodes_join_play_and_are_lost(cluster: Cluster, tmp_path: Path) -> None:
     """A node that joins plays. When a node is killed, only its games in play are lost, and another node replaces it."""
     run, log_path = tmp_path / "run", tmp_path / "log"
@@ -157,7 +160,7 @@ def test_nodes_join_play_and_are_lost(cluster: Cluster, tmp_path: Path) -> None:
     assert "Traceback" not in log_path.read_text()
 
 
-@pytest.mark.parametrize("cluster", ["f00d" * 16], indirect=True)
+@pytest.mark.parametrize("cluster", [TOKEN], indirect=True)
 def test_tables_are_built_on_nodes_that_are_lost(cluster: Cluster, tmp_path: Path) -> None:
     """The files have the same bytes as those built on one machine."""
     cluster.add("--address", cluster.address)
@@ -184,7 +187,7 @@ def games_of(text: str) -> list[tuple[str, ...]]:
     return sorted((*(headers[tag] for tag in tags), moves) for headers, moves in games)
 
 
-@pytest.mark.parametrize("cluster", ["f00d" * 16], indirect=True)
+@pytest.mark.parametrize("cluster", [TOKEN], indirect=True)
 def test_matches_are_played_on_nodes_that_are_lost(cluster: Cluster, tmp_path: Path) -> None:
     """The network is in a folder that only this process can find. The games are those of a match on one machine.
 
@@ -213,6 +216,8 @@ def test_matches_are_played_on_nodes_that_are_lost(cluster: Cluster, tmp_path: P
 
 @pytest.mark.parametrize("cluster", [None], indirect=True)
 def test_a_cluster_open_to_the_network_is_joined_with_a_token_only(cluster: Cluster, tmp_path: Path) -> None:
-    with open(tmp_path / "log", "w") as log:
-        assert cluster.train(tmp_path / "run", log).wait(120) == 2
-    assert "RAY_AUTH_MODE=token" in (tmp_path / "log").read_text().strip().splitlines()[-1]
+    """Also by who has a token, which such a cluster ignores."""
+    for name, environment in ("without", {}), ("with", {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN}):
+        with open(tmp_path / "log", "w") as log:
+            assert cluster.train(tmp_path / name, log, **environment).wait(120) == 2
+        assert "start it with RAY_AUTH_MODE=token" in (tmp_path / "log").read_text().strip().splitlines()[-1]
