@@ -155,9 +155,9 @@ def follow_result(app: "App") -> str:
     """
     controller = app.controller
     ending, humans = controller.session.ending, controller.humans
-    if not app.preferences.adaptive or ending is None or len(humans) != 1 or not controller.session.on_main_line:
+    if not app.preferences.adaptive or ending is None or len(humans) != 1 or controller.mixed:
         return ""
-    if controller.mixed:
+    if not controller.session.on_main_line:
         return ""
     (person,) = humans
     spec = stored_spec(app, "agent")
