@@ -289,8 +289,8 @@ def can_retry(picture: np.ndarray, seen: RealWindow) -> bool:
 
 def test_pictures_of_what_people_see(display: str, tmp_path: Path, pictures: Path) -> None:
     """Menu, middle game, thinking, report and endgame, with the network that comes with the program."""
-    quiet = Preferences(sounds=False)
-    player = AlphaBetaPlayer(depth=1)  # which gives something away in nine moves, for the report
+    quiet = Preferences(sounds=False, animation_ms=40)
+    player = AlphaBetaPlayer(depth=1)  # which gives something away in six moves, for the report
     with window(display, tmp_path, "--simulations", "100", "--side", "black", "--menu", preferences=quiet) as seen:
         seen.focus()
         until(lambda: seen.picture().std() > 20, "a first picture in the window")
@@ -298,7 +298,7 @@ def test_pictures_of_what_people_see(display: str, tmp_path: Path, pictures: Pat
         seen.keys("Escape")
         until(lambda: shows_board(seen.picture(), seen), "a board in the window")
         board = seen.position()
-        while board.ply < 18 or most_mobile(board)[1] < 2:  # to a middle game where a click alone moves nothing
+        while board.ply < 12 or most_mobile(board)[1] < 2:  # to a middle game where a click alone moves nothing
             (move,) = player.choose([board])
             seen.keys(*("minus" if sign == "-" else sign for sign in board.pdn(move)), "Return")
             until(lambda plies=board.ply: seen.plies() >= plies + 2, "the answer")  # type: ignore[misc]

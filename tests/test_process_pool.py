@@ -103,10 +103,10 @@ def test_an_actor_that_cannot_be_started_has_died(error: Exception) -> None:
 def test_killed_anywhere_nothing_is_lost(run: Run) -> None:
     """The numbers of games on disk, of steps and of iterations never fall; actors end with their trainer."""
     games = steps = iteration = 0
-    for kill in range(3):
+    for kill in range(2):
         starts, gates = (len(events(run.folder, name)) for name in ("start", "gate"))
         run.wait_until(lambda gates=gates: len(events(run.folder, "gate")) > gates)
-        time.sleep(0.3 * kill)  # anywhere in the next iteration
+        time.sleep(0.5 * kill)  # anywhere in the next iteration
         actors = local_players(run.process.pid)
         run.process.kill()
         run.process.wait()
@@ -123,7 +123,7 @@ def test_killed_anywhere_nothing_is_lost(run: Run) -> None:
         steps = resumed
         run.wait_until(lambda plays=plays: run.plays() > plays)
     assert not list((run.folder / "shards").glob("*.damaged"))
-    assert [path.name for path in (run.folder / "checkpoints").glob(".*.old")] in ([], [".999992.old"])
+    assert [path.name for path in (run.folder / "checkpoints").glob(".*.old")] in ([], [".999991.old"])
 
 
 def test_without_ray_its_pool_is_refused(run: Run) -> None:

@@ -356,7 +356,7 @@ def test_five_pieces() -> None:
     """Counts, and positions against their successors by the plain rules."""
     tables, rng = solve_tables(5, threads=1), random.Random(7)
     check_counts(tables, 5)
-    positions = [plain.random_position(rng, 5) for _ in range(20000)]
+    positions = [plain.random_position(rng, 5) for _ in range(8000)]
     after = [sorted(plain.successors(position)) for position in positions]
     everyone = sorted({each for list_ in after for each in list_ if any(piece in "bB" for _, piece in each)})
     known = dict(zip(everyone, tables.lookup(words_of(everyone)).tolist(), strict=True))
