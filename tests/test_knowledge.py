@@ -1,5 +1,6 @@
 """Endgame knowledge of players and actors."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -115,6 +116,12 @@ def test_settings_of_the_search_go_before_all_others(checkpoint: Path):
     assert tuned == usual.model_copy(update={"c_puct": 1.2, "transpositions": False, "shot_visits": 5})
     with pytest.raises(PlayerSpecError, match=r"@c_puct=-1: Input should be greater than 0$"):
         player_of(f"{checkpoint}@c_puct=-1")
+
+
+def test_who_is_to_be_impartial_is_so_whatever_its_settings_say(checkpoint: Path):
+    """Analyses and an engine that is told ``contempt=false`` add it to a text with a contempt of its own."""
+    wary = replace(parse_network(f"{checkpoint}@draw_value=-0.5"), impartial=True)
+    assert player_of(wary.text, simulations=16).config.draw_value == 0
 
 
 def test_each_oracle_is_what_it_says():

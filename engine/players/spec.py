@@ -153,13 +153,12 @@ class NetworkSpec:
 
     def changed(self, search: SearchConfig) -> SearchConfig:
         """``search`` with the changes of these options; raises ``PlayerSpecError`` if a setting is out of range."""
-        search = search.impartial() if self.impartial else search
         for name, value in self.settings:
             try:
                 search = SearchConfig.model_validate({**search.model_dump(), name: value})
             except ValidationError as error:
                 raise PlayerSpecError(f"{self.folder}@{name}={value}: {error.errors()[0]['msg']}") from error
-        return search
+        return search.impartial() if self.impartial else search
 
 
 SimpleSpec = RandomSpec | RolloutSpec | AlphaBetaSpec | TablebaseSpec | RulesSpec | HubSpec
