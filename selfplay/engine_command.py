@@ -48,6 +48,7 @@ def engine_command(request: EngineRequest) -> None:
         return
     _check_folder(spec)
     spec.changed(BOARD_SEARCH)  # a setting that is out of range is told now
+    spec.check_steady()
     usual = DEFAULT_NODES if spec.alphabeta else _SIMULATIONS
     simulations = Conditions(request.simulations).limit_of(spec.simulations, usual)
     params = [

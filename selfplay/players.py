@@ -157,6 +157,8 @@ def _check(spec: NetworkSpec, conditions: Conditions) -> None:
     """Raises, without loading the network, what is wrong with a player under these conditions."""
     if spec.ponder and conditions.seconds is None and conditions.search is None:
         raise PlayerError(f"{spec.text}: pondering is for games with a time limit: give seconds or a clock")
+    if not conditions.explore:
+        spec.check_steady()
     folder = checkpoint_folder(spec.folder)
     if spec.alphabeta and maker_of(network := _info(spec, conditions).network) is not WideNetwork:
         raise BackendError(f"{spec.text}: alpha-beta is for wide networks, and this one is {network.family}")

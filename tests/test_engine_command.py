@@ -122,6 +122,11 @@ NO_OPTIONS = "it has no options after @, and there is no network to load"
         ("", "the argument behind engine is empty"),
         ("champion@9999999999", "number of simulations is 9999999999, not in 0 to 200000"),
         ("champion@draw_value=7", "champion@draw_value=7: Input should be less than or equal to 1"),
+        (
+            "champion@temperature=2",
+            "champion@temperature=2: noise and temperature count only at the graphical board and in training: "
+            "leave it out",
+        ),
     ],
 )
 def test_a_wrong_player_is_told_at_once(player: str, why: str) -> None:

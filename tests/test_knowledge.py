@@ -118,6 +118,13 @@ def test_settings_of_the_search_go_before_all_others(checkpoint: Path):
         player_of(f"{checkpoint}@c_puct=-1")
 
 
+def test_settings_that_a_search_without_noise_would_not_read_are_refused(checkpoint: Path):
+    text = f"{checkpoint}@temperature=2"
+    with pytest.raises(PlayerSpecError, match="@temperature=2: noise and temperature count only"):
+        player_of(text)
+    assert player_of(text, explore=True).config.temperature == 2
+
+
 def test_who_is_to_be_impartial_is_so_whatever_its_settings_say(checkpoint: Path):
     """Analyses and an engine that is told ``contempt=false`` add it to a text with a contempt of its own."""
     wary = replace(parse_network(f"{checkpoint}@draw_value=-0.5"), impartial=True)

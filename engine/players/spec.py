@@ -30,6 +30,7 @@ BackendName = Literal["auto", "student", "torch", "torch-float32", "numba", "num
 DEFAULT_NODES = 20_000  # nodes of alpha-beta with a network per move, if neither a number nor a time is given
 MAX_SIMULATIONS = 200_000  # largest number of simulations per move; 0 is allowed, too
 OPTIONS = "after @ write off, tablebase, ponder, impartial, simulations, a backend, or a setting like c_puct=1.2"
+_VARYING = {"dirichlet_scale", "noise_fraction", "temperature", "temperature_plies", "final_temperature"}
 _SETTINGS = SearchConfig.model_fields.keys() - {"num_simulations", "oracle"}  # these have options of their own
 _ALPHABETA = "alphabeta:"
 _LEVEL = "level:"
@@ -159,6 +160,15 @@ class NetworkSpec:
             except ValidationError as error:
                 raise PlayerSpecError(f"{self.folder}@{name}={value}: {error.errors()[0]['msg']}") from error
         return search.impartial() if self.impartial else search
+
+    def check_steady(self) -> None:
+        """Raises ``PlayerSpecError`` for a setting that has no effect in a search without noise and temperature."""
+        for name, value in self.settings:
+            if name in _VARYING:
+                raise PlayerSpecError(
+                    f"{self.folder}@{name}={value}: noise and temperature count only at the graphical board and in "
+                    "training: leave it out"
+                )
 
 
 SimpleSpec = RandomSpec | RolloutSpec | AlphaBetaSpec | TablebaseSpec | RulesSpec | HubSpec
