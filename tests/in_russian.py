@@ -23,7 +23,7 @@ from engine import perft
 from engine.board import Board, Move, Outcome, Termination
 from engine.encoding import NUM_POLICY, encode_planes, hop_table
 from engine.errors import FenError, IllegalMoveError, PdnError
-from engine.fen import START_FEN, Color
+from engine.fen import START_FEN, Color, Piece
 from engine.game import GAME, GAME_VARIABLE, OtherGameError
 from engine.outcomes import LOSS, WIN
 from engine.pdn import PdnGame, format_game, read_games
@@ -268,6 +268,13 @@ def test_messages_name_squares_by_letters() -> None:
             Board(fen)
     assert numbered(Board()).splitlines()[0] == "    bb8     bd8     bf8     bh8"
     assert "c3-d4" in HELP
+
+
+def test_what_is_no_square_is_told_by_its_number() -> None:
+    with pytest.raises(FenError, match="'33' is not a square"):
+        Board().set_piece_map({33: Piece(Color.BLACK)})
+    with pytest.raises(IllegalMoveError, match="33-40 is illegal"):
+        Board().push(Move(33, 40))
 
 
 def test_white_who_moves_first_wins_by_1_0(tmp_path: Path) -> None:

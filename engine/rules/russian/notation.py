@@ -17,8 +17,8 @@ _NUMBERS = {name: number for number, name in _NAMES.items()}
 
 
 def square_name(number: int) -> str:
-    """How the square with a PDN number is written."""
-    return _NAMES[number]
+    """How the square with a PDN number is written; of a number that is no square, the number."""
+    return _NAMES.get(number, str(number))
 
 
 def square_number(name: str) -> int:
