@@ -28,6 +28,7 @@ from engine.game import GAME, GAME_VARIABLE, OtherGameError
 from engine.outcomes import LOSS, WIN
 from engine.pdn import PdnGame, format_game, read_games
 from engine.players import make_simple_player
+from engine.players.first_search import search_once
 from engine.players.spec import parse_player
 from engine.position_keys import key_of, keys_of_game
 from engine.rules.russian import square_name
@@ -275,6 +276,10 @@ def test_what_is_no_square_is_told_by_its_number() -> None:
         Board().set_piece_map({33: Piece(Color.BLACK)})
     with pytest.raises(IllegalMoveError, match="33-40 is illegal"):
         Board().push(Move(33, 40))
+
+
+def test_the_first_search_goes_without_tables() -> None:
+    assert [board.fen() for board in search_once()] == [START_FEN]
 
 
 def test_white_who_moves_first_wins_by_1_0(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Searches once with tables and a stand-in for a network, so that Numba compiles the search's functions to disk.
+"""Searches once (with tables if there are any) with a stand-in for a network: Numba compiles the search to disk.
 
 ``python -m engine.players.first_search`` takes about twenty seconds, and as long again for the functions of the tables.
 In between it writes a line: the functions for the first moves of a game are ready. The functions that back up evaluated
@@ -12,6 +12,7 @@ import numpy as np
 
 from ..board import Board
 from ..encoding import NUM_POLICY
+from ..rules import played
 from ..search import LockstepSearch, SearchConfig
 from ..search.kernels import select_leaves
 from ..tablebase import open_tablebase
@@ -35,14 +36,15 @@ def search_is_compiled() -> bool:
 
 
 def search_once() -> Iterator[Board]:
-    """Searches the start position and an endgame for a moment; yields each board after its search.
+    """Searches the start position, and an endgame if there are tables, for a moment; yields each board afterwards.
 
     Raises:
         TableFileError: a table in the default folder is damaged or foreign.
     """
-    config = SearchConfig(oracle="tablebase", leaves_in_flight=16, shot_prior=0.3)
-    player = SearchPlayer("first search", _Flat(), config, seconds=0.05, leaf_oracle=open_tablebase())
-    for board in (Board(), Board(_FEW_PIECES)):
+    tables = open_tablebase() if played.HAS_TABLES else None
+    config = SearchConfig(oracle="tablebase" if tables else "off", leaves_in_flight=16, shot_prior=0.3)
+    player = SearchPlayer("first search", _Flat(), config, seconds=0.05, leaf_oracle=tables)
+    for board in (Board(), *([Board(_FEW_PIECES)] if tables else [])):
         search = player.begin(board)
         search.advance(0.05)
         search.choose()
