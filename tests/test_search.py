@@ -296,6 +296,21 @@ def test_policy_logits_that_are_no_numbers_are_refused(bad: float) -> None:
         search.run(Broken())
 
 
+@pytest.mark.parametrize("temperature", [0.5, 1.0])
+def test_moves_that_are_all_without_a_prior_are_equal(temperature: float) -> None:
+    class Masking(HashEvaluator):
+        def evaluate(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            policy, wdl = super().evaluate(positions)
+            return np.full_like(policy, -np.inf), wdl
+
+    search = LockstepSearch(SearchConfig(num_simulations=50, policy_temperature=temperature), 1)
+    search.set_board(0, Board())
+    search.start(0, explore=False)
+    search.run(Masking())
+    assert search.result(0).priors == pytest.approx(np.full(7, 1 / 7))
+    assert (search.result(0).visits > 0).all()
+
+
 def test_more_nodes_than_can_be_numbered_are_refused() -> None:
     with pytest.raises(ValueError, match="search fewer games"):
         LockstepSearch(SearchConfig(num_simulations=40_000), 4096)

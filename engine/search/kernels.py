@@ -28,6 +28,7 @@ _FIRST_REPETITION = 4  # fewest plies after which a position can occur again
 _COLLISION = -2
 _LEAST_IN_FLIGHT = 8  # waiting leaves that a tree may always have, whatever the visits of its root
 _VISITS_PER_LEAF = 32  # visits of the root for each waiting leaf, if there are more of them
+_LOWEST = np.finfo(np.float32).min
 _TRUST = np.float32(0.9)  # weight of the tables in the value of a leaf that they know but do not prove
 
 
@@ -209,7 +210,7 @@ def mix_noise(nodes, slots, noises, g):
 def _set_priors(state, leaf, lane, i, sharpness):
     """Sets the priors of waiting leaf ``i`` (node ``leaf``): softmax of its moves' logits times ``sharpness``."""
     nodes, first, count = state.nodes, leaf.first_child, np.int64(leaf.num_children)
-    highest = np.float32(-np.inf)
+    highest = _LOWEST  # not minus infinity: where all logits are that, priors are equal
     for j in range(count):
         logit = np.float32(sharpness * move_logit(state.policy, i, state.codes[lane, j]))
         nodes[first + j].prior = logit

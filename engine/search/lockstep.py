@@ -316,7 +316,7 @@ class LockstepSearch:
 
         Raises:
             ValueError: an array has another shape, a win/draw/loss logit is not finite, or a policy logit is no number
-                or infinite (minus infinity is allowed: a move that is never to be searched).
+                or infinite (minus infinity is allowed: a move without a prior; where no move has one, they are equal).
         """
         shape = (n, NUM_POLICY) if policy_logits is None else policy_logits.shape
         if shape != (n, NUM_POLICY) or wdl_logits.shape != (n, 3):
