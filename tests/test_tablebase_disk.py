@@ -22,6 +22,7 @@ from tablebase_disk import REPOSITORY, contents, shipped
 from engine.tablebase import disk_tables, solver
 from engine.tablebase.arena import PAGE, Arena
 from engine.tablebase.build import Builder
+from engine.tablebase.costs import lacking_bytes
 from engine.tablebase.dense import DenseDistances, DenseTables
 from engine.tablebase.disk_tables import RECORD_FILE, WORDS_FILE, DiskTables, OnDisk
 from engine.tablebase.folder import SHIPPED
@@ -417,6 +418,21 @@ def test_what_a_killed_build_left_outlasts_a_full_disk(
             Builder(tmp_path, 3)
     again = DiskTables(3, tmp_path)
     assert again.filled() == filled
+
+
+def test_the_disk_has_room_for_the_tables_as_well(
+    tmp_path: Path, little_memory: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task, usage = Task(tuple(pairs_up_to(4)), 4), shutil.disk_usage(tmp_path)
+    rows, tables = needed_bytes(task, rooms(task)[-1]).disk, lacking_bytes(tmp_path, task)
+    assert tables == pytest.approx(sum(map(len, shipped(4, "wdl", "distance").values())), rel=0.01)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=rows + tables // 2))
+    with pytest.raises(ValueError, match=r"GB of disk, beside .* GB of tables; .* choose fewer pieces"):
+        Builder(tmp_path, 4, distance=True)
+    for name, data in shipped(4, "wdl", "distance").items():
+        (tmp_path / name).write_bytes(data)
+    assert lacking_bytes(tmp_path, task) == 0
+    list(Builder(tmp_path, 4, distance=True, threads=1).run())
 
 
 def test_neither_memory_nor_disk(tmp_path: Path, little_memory: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ..files import make_folder, remove_stale_temporaries
 from ..interrupts import map_threads
+from .costs import lacking_bytes
 from .count import count_pair
 from .dense import DenseDistances, DenseTables, Step, check_pieces, in_steps
 from .disk_tables import DiskDistances, DiskTables, OnDisk
@@ -37,7 +38,8 @@ def _arrays(
     try:
         if task.distances:
             distances = DiskDistances(pieces, folder, only) if room.distances_on_disk else DenseDistances(pieces)
-        check_disk(folder, task, room, sum(array.disk_bytes() for array in _on_disk(tables, distances)))
+        taken = sum(array.disk_bytes() for array in _on_disk(tables, distances))
+        check_disk(folder, task, room, taken, lacking_bytes(folder, task))
     except ValueError:
         for array in _on_disk(tables, distances):
             array.give_up()
@@ -49,7 +51,7 @@ def _room_for(folder: Path, pieces: int, task: Task, only: Collection[Material] 
     room = room_for(task)
     begun = Room(*(on or kind.has_begun(pieces, folder, only) for on, kind in zip(room, _DISK_KINDS, strict=True)))
     taken = sum(kind.left_bytes(folder) for kind in _DISK_KINDS)
-    return begun if disk_suffices(folder, task, begun, taken) else room
+    return begun if disk_suffices(folder, task, begun, taken, lacking_bytes(folder, task)) else room
 
 
 def _on_disk(*arrays: object) -> list[OnDisk]:

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypedDict
 from .layout import layout_of
 from .material import MAX_PIECES, MIN_PIECES, Material, materials, pairs_up_to
 from .plan import Task, needed_bytes
-from .store import find_files
+from .store import KINDS, find_files
 
 
 class _Measured(NamedTuple):
@@ -78,6 +78,20 @@ def distance_costs(folders: Iterable[Path], pieces: int) -> tuple[int, float]:
         size += _MEASURED_DISTANCES[number].file_bytes * missing
         seconds += _MEASURED_DISTANCES[number].seconds * missing
     return round(size), seconds
+
+
+def lacking_bytes(folder: Path, task: Task) -> int:
+    """Estimated bytes of the files of a task's pairs that a folder lacks; raises ``StorageError``."""
+    there = find_files([folder])
+    size = 0.0
+    for number in range(MIN_PIECES, task.pairs[-1].pieces + 1):
+        pairs = [material for material in materials(number) if material.leads]
+        values, distances = (
+            _share(pairs, [pair for pair in task.pairs if (pair, kind) not in there]) for kind in KINDS
+        )
+        size += _MEASURED[number].file_bytes * values
+        size += _MEASURED_DISTANCES[number].file_bytes * distances if number <= task.distances else 0
+    return round(size)
 
 
 def _costs(pieces: int, there: dict[Material, int]) -> TableCosts:

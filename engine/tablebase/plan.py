@@ -144,21 +144,26 @@ def room_for(task: Task) -> Room:
     raise ValueError(f"{_costs(task)}; {there / 1e9:.1f} GB of memory are free: choose fewer pieces")
 
 
-def disk_suffices(folder: Path, task: Task, room: Room, taken: int = 0) -> bool:
-    """Whether a folder's disk has room for what does not lie in memory.
+def disk_suffices(folder: Path, task: Task, room: Room, taken: int = 0, tables: int = 0) -> bool:
+    """Whether a folder's disk has room for what does not lie in memory, and for the tables: the system ends a process
+    whose rows find no room.
 
     Args:
         taken: bytes of disk that files of an earlier build take already.
+        tables: bytes of the tables that will be written.
     """
-    return needed_bytes(task, room).disk <= shutil.disk_usage(folder).free + taken
+    needed = needed_bytes(task, room).disk
+    return needed == 0 or needed + tables <= shutil.disk_usage(folder).free + taken
 
 
-def check_disk(folder: Path, task: Task, room: Room, taken: int = 0) -> None:
+def check_disk(folder: Path, task: Task, room: Room, taken: int = 0, tables: int = 0) -> None:
     """Raises ``ValueError`` unless ``disk_suffices``."""
-    if not disk_suffices(folder, task, room, taken):
+    if not disk_suffices(folder, task, room, taken, tables):
         free = shutil.disk_usage(folder).free + taken
+        files = f", beside {tables / 1e9:.1f} GB of tables" if tables else ""
         raise ValueError(
-            f"{_costs(task)}; there is less memory, and {free / 1e9:.1f} GB of disk are free: choose fewer pieces"
+            f"{_costs(task)}{files}; there is less memory, and {free / 1e9:.1f} GB of disk are free: "
+            "choose fewer pieces"
         )
 
 
