@@ -159,8 +159,9 @@ def follow(error: BaseException) -> None:
     """Follows the advice of an error message."""
     arguments = advised(error)
     assert arguments[0] == "build"
-    folder = Path(arguments[arguments.index("--dir") + 1])
-    build_command(folder, int(arguments[arguments.index("--pieces") + 1]), "--distance" in arguments, quiet=True)
+    folder, pieces = (arguments[arguments.index(option) + 1] for option in ("--dir", "--pieces"))
+    names = arguments[arguments.index("--slices") + 1].split(",") if "--slices" in arguments else None
+    build_command(Path(folder), int(pieces), "--distance" in arguments, quiet=True, names=names)
 
 
 @pytest.fixture
@@ -224,6 +225,17 @@ def test_the_advice_for_damaged_files_works(folder: Path, name: str, byte: int) 
     (folder / name).unlink()
     follow(caught.value)
     assert verify_command(folder, None, quiet=True)["distances"]
+
+
+def test_a_damaged_file_is_built_again_alone(tmp_path: Path) -> None:
+    build_command(tmp_path, 4, False, quiet=True, names=["1111"])
+    files = sorted(path.name for path in tmp_path.iterdir())
+    (tmp_path / "1111.wdl").write_bytes(b"")
+    with pytest.raises(TableFileError, match=r"1111\.wdl") as caught:
+        stats_command(tmp_path, None, quiet=True)
+    (tmp_path / "1111.wdl").unlink()
+    follow(caught.value)
+    assert sorted(path.name for path in tmp_path.iterdir()) == files
 
 
 def test_advice_names_the_folder_only_where_that_is_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

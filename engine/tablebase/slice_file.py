@@ -113,13 +113,13 @@ def write_slice(
 
 
 def rebuild_advice(path: Path) -> str:
-    """The part of an error message that says what to do about a bad file."""
+    """The part of an error message that says what to do about a bad file: what it needs may be all that is there."""
     name, _, kind = path.name.partition(".")
     try:
-        pieces: int | None = parse_name(name).pieces
+        advice = build_advice(path.parent, parse_name(name).pieces, kind == "distance", [name])
     except ValueError:  # not named like a table
-        pieces = None
-    return f"remove it and build it again with {build_advice(path.parent, pieces, kind == 'distance')}"
+        advice = build_advice(path.parent, None, kind == "distance")
+    return f"remove it and build it again with {advice}"
 
 
 class SliceFile:
