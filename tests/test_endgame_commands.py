@@ -135,6 +135,13 @@ def test_a_training_that_cannot_go_on_is_refused_before_the_tables_are_read(
     monkeypatch.setattr(commands, "open_values", lambda *_, **__: pytest.fail("it began"))
     with pytest.raises(CheckpointError, match="not the same seed"):
         train(tmp_path / "one", 0.003, seed=2)
+    for changes, differs in (
+        ({"pieces": 2}, "numbers of pieces"),
+        ({"width": 8}, "config"),
+        ({"kind": "wang"}, "kind"),
+    ):
+        with pytest.raises(CheckpointError, match=f"not the same {differs}"):
+            train(tmp_path / "one", 0.003, **changes)
     with pytest.raises(ValueError, match="oracle"):
         train(tmp_path / "taken", 0.003)
     with pytest.raises(OracleCommandError, match="the games have no position of 2 to 3 pieces"):

@@ -129,7 +129,7 @@ def oracle_train_command(beginning: Beginning, lessons: Lessons, out: Path, quie
     check_packages()
     make_writable_folder(out)
     check_oracle_place(out / ORACLE_FOLDER)  # told now, not after the training
-    check_beginning(out / STATE_FILE, begun_with)
+    check_beginning(out / STATE_FILE, begun_with, network, materials_between(lessons.fewest, lessons.pieces))
     if lessons.games is not None and not len(with_tables(some(lessons.games, lessons.fewest, lessons.pieces))):
         raise OracleCommandError(f"the games have no position of {lessons.fewest} to {lessons.pieces} pieces")
     try:

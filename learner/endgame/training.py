@@ -1,6 +1,6 @@
 """Training of endgame networks on endless samples, within a time or a number of positions, resumable at any moment."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from engine.tablebase.material import NUM_CODES
+from engine.tablebase.material import NUM_CODES, Material
 
 from ..checkpoint import CheckpointError, check_version, read_tensors, with_prefix, write_tensors
 from ..network_base import NetworkError, check_tensors
@@ -185,12 +185,30 @@ class EndgameTrainer(TimedTrainer):
         }
 
 
-def check_beginning(path: Path | str, beginning: Mapping[str, int | str | None]) -> None:
-    """Raises ``CheckpointError`` if a training's state is there that cannot be read, or that began otherwise."""
+def check_beginning(
+    path: Path | str,
+    beginning: Mapping[str, int | str | None],
+    network: EndgameNetwork,
+    materials: Sequence[Material],
+) -> None:
+    """Raises ``CheckpointError`` if a training's state is there that cannot be read, or that began otherwise.
+
+    Args:
+        materials: the slices that samples are drawn from.
+    """
     if Path(path).exists():
         _, info = read_tensors(path)
         check_version(Path(path), info, STATE_SCHEMA_VERSION)
         _compare(path, info, beginning)
+        begun = info.get("identity", {})
+        slices = [material.name for material in materials]
+        for name, there, ours in (
+            ("kind", begun.get("kind"), network.kind),
+            ("config", begun.get("config"), network.config.model_dump()),
+            ("numbers of pieces", begun.get("samples", [None])[0], slices),
+        ):
+            if there != ours:
+                raise _another(path, name)
 
 
 def _compare(path: Path | str, info: Mapping[str, Any], beginning: Mapping[str, int | str | None]) -> None:
