@@ -35,7 +35,14 @@ from learner.endgame.commands import (
     oracle_train_command,
 )
 from learner.endgame.data import EndgameSampler
-from learner.endgame.networks import PairConfig, WangConfig, WangNetwork, load_endgame_network, save_endgame_network
+from learner.endgame.networks import (
+    PairConfig,
+    PairNetwork,
+    WangConfig,
+    WangNetwork,
+    load_endgame_network,
+    save_endgame_network,
+)
 from learner.endgame.oracle import ORACLE_FILE, OracleError, open_oracle, read_oracle_card, save_oracle, shipped_folder
 from learner.endgame.probe_command import probe_command
 from learner.endgame.validate_command import oracle_validate_command
@@ -174,6 +181,14 @@ def test_training_on_a_network_that_is_there(tmp_path: Path, trained: tuple[Path
     before = {f"network.{name}": tensor for name, tensor in network.state_dict().items()}
     changed = {name.split(".")[1] for name, tensor in before.items() if not torch.equal(tensor, after[name])}
     assert changed == {"wdl_head"}
+
+
+def test_a_network_for_more_pieces_is_widened_too(tmp_path: Path) -> None:
+    network = PairNetwork(PairConfig(width=8, experts=8, hidden=4, pieces=7))
+    save_endgame_network(tmp_path / "seven", network, (2, 7))
+    train(tmp_path / "wider", 0.003, net=tmp_path / "seven", width=16)
+    config = load_endgame_network(tmp_path / "wider" / "network").config
+    assert config == PairConfig(width=16, experts=16, hidden=8, pieces=7)
 
 
 @pytest.mark.parametrize(

@@ -256,7 +256,7 @@ def _network_to_train(beginning: Beginning, pieces: int) -> EndgameNetwork:
     if width is not None:
         if not isinstance(network, PairNetwork):
             raise OracleCommandError(f"{net} holds no pair network, so it cannot be widened")
-        return widened(network, sizes_of(width, pieces))
+        return widened(network, sizes_of(width, max(pieces, network.config.pieces)))
     if not freeze_body:
         return network
     if not isinstance(network, SelfPlayNetwork):
