@@ -177,12 +177,24 @@ def test_the_command_fits_and_rewrites_the_oracle(tmp_path: Path) -> None:
     assert (card.trees.calibrated, card.trees.network) == (4, "f00d")
     assert told["searched"] > 100
     before = (place / ORACLE_FILE).read_bytes()
-    for arguments, message in (((place, 2, 300), "trees serve from 3"), ((place, 4, 1), "draw more")):
+    for arguments, message in (
+        ((place, 2, 300), "trees serve from 3"),
+        ((place, 4, 50), "the oracle is unsure of .* draw more"),
+    ):
         with pytest.raises(OracleCommandError, match=message):
             oracle_trees_command(*arguments, 1, SHIPPED, True, None, [10], trees)
     with pytest.raises(OracleCommandError, match="is no oracle"):
         oracle_trees_command(tmp_path / "none", 4, 300, 1, SHIPPED, True, None, [10], trees)
     assert (place / ORACLE_FILE).read_bytes() == before
+
+
+def test_too_few_positions_are_told_of_before_the_tables_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_oracle(tmp_path / "oracle", [Member(PairNetwork(SMALL), (2, 4))])
+    monkeypatch.setattr("learner.endgame.trees_command.open_values", lambda *_: pytest.fail("it began"))
+    with pytest.raises(OracleCommandError, match="--positions 49: draw more, at least 50"):
+        oracle_trees_command(tmp_path / "oracle", 6, 49, 1, SHIPPED, True)
 
 
 def test_the_champion_searches_to_the_tables() -> None:

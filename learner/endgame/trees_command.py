@@ -44,6 +44,8 @@ def oracle_trees_command(
     """
     torch.set_num_threads(1)
     check_pieces(pieces)
+    if positions < FEWEST:  # told now, not after the tables
+        raise OracleCommandError(f"--positions {positions}: draw more, at least {FEWEST}")
     place = oracle_folder(net)
     if place is None:
         raise OracleCommandError(f"{net}: is no oracle; make one with crownhead oracle calibrate")
