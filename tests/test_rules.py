@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import random
 from pathlib import Path
 
@@ -447,6 +448,13 @@ def test_a_folder_that_is_not_there_is_told_of_before_the_learning(
     (tmp_path / "empty").mkdir()
     with pytest.raises(StorageError, match="holds no tables"):
         rules_command(None, tmp_path / "rules.json", 2, 1, tmp_path / "empty", True)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="its devices have no folder")
+def test_a_device_is_refused_before_the_learning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("learner.endgame.rules_commands.load_tables", lambda *_, **__: pytest.fail("it began"))
+    with pytest.raises(StorageError, match="cannot write /dev/null: it is a device or pipe"):
+        rules_command(None, Path("/dev/null"), 2, 1, None, True)
 
 
 @pytest.mark.parametrize("plies", [3, 7])

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from engine.console import Console
+from engine.files import check_writable
 from engine.game import ENGLISH, check_game
 from engine.knowledge.rules import OUTCOMES, RuleList, RulesError, load_rules, save_rules
 from engine.tablebase import open_tablebase
@@ -85,6 +86,8 @@ def rules_command(
     for place in (out, None if learn is None else learn.absolute().parent):
         if place is not None:
             make_writable_folder(place)  # now, not after minutes
+    if learn is not None:
+        check_writable(learn)
     with OracleProgress(quiet) as progress:
         rules = load_rules() if learn is None else _learnt(learn, most or _MOST_RULES, seed, folder, progress)
         parts, right = ([], []) if out is None else _measured(rules, seed, progress)
