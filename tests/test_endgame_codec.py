@@ -1,6 +1,7 @@
 """The lossless neural codec: whole-number networks against plain Python, round trips value for value, bad files."""
 
 import os
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -263,6 +264,17 @@ def test_damaged_and_foreign_files_are_refused_by_name(tables: DenseTables, tmp_
         assert not (tmp_path / "out").exists()
     path.write_bytes(good)
     assert_same(tables, read_coded(path)[0], 2)
+
+
+def test_a_foreign_file_is_not_read_as_a_whole(tmp_path: Path) -> None:
+    path = tmp_path / "coded"
+    with path.open("wb") as file:
+        file.truncate(1 << 28)
+    tracemalloc.start()
+    with pytest.raises(CodecError, match="holds no neurally coded tables"):
+        decode_command(path, tmp_path / "out", quiet=True)
+    assert tracemalloc.get_traced_memory()[1] < 1 << 24
+    tracemalloc.stop()
 
 
 def test_values_that_differ_from_those_encoded_are_noticed(

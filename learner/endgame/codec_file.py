@@ -94,11 +94,13 @@ def write_coded(
 def read_header(path: Path) -> tuple[CodecHeader, bytes, bytes]:
     """Header, weights and corrections; raises ``CodecError`` if they are damaged, ``StorageError`` if unreadable."""
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(len(MAGIC))
+            if data != MAGIC:  # a foreign file may be larger than the memory
+                raise CodecError(f"{path} holds no neurally coded tables of this version")
+            data += file.read()
     except OSError as error:
         raise StorageError(error.errno, f"{path} cannot be read: {error.strerror or error}") from error
-    if data[: len(MAGIC)] != MAGIC:
-        raise CodecError(f"{path} holds no neurally coded tables of this version")
     start = len(MAGIC) + 4
     if len(data) < start + _DIGEST_BYTES or sha256(data[:-_DIGEST_BYTES]).digest() != data[-_DIGEST_BYTES:]:
         raise CodecError(f"{path} is damaged: it does not match its checksum; encode it again")
