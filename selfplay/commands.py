@@ -151,7 +151,7 @@ def _beginning(request: TrainRequest) -> _Beginning:
     changes: dict[str, Any] = {**request.places}
     settings = request.all_settings
     named = {setting.partition("=")[0].partition(".")[0] for setting in settings}
-    for key in ("init", "teacher", "mirror"):
+    for key in ("preset", "init", "teacher", "mirror"):
         if key in named and not (key == "teacher" and request.teacher):
             raise RunError(f"--set {key}: use --{key}")
     for setting in settings:

@@ -216,6 +216,7 @@ def test_create_and_open_refuse_what_does_not_fit(tmp_path: Path) -> None:
     [
         ("seed=99999999999999999999999", "seed"),
         ("init=xyz", "--set init: use --init"),
+        ("preset=gpu", "--set preset: use --preset"),
         ('teacher={"digest":"x"}', "--set teacher: use --teacher"),
         ("teacher.plays=0.5", "--set teacher: use --teacher"),
         ("stages=[]", "--set stages: the run writes that itself"),
