@@ -375,7 +375,7 @@ class Training:
         """Logs and shows a report of the judge."""
         self.folder.log(event, **figures)
         if event == "exam":
-            self._curves.add("exam/endgame_accuracy", figures["accuracy"], self.trainer.steps)
+            self._curves.add("exam/endgame_accuracy", figures["accuracy"], self._judge.steps)
             return
         if event == "gate" and figures["elo"] is not None:
             self._curves.add("gate/elo", figures["elo"], figures["steps"])

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from programs import crownhead_here, wait_until
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from torch import Tensor
 from training_runs import FAST, assert_refused, crownhead, events, last_json, start, trained
 
@@ -60,7 +61,9 @@ def test_smoke_exercises_every_stage(tmp_path: Path) -> None:
     assert set(Ratings(folder.elo_path).endgames) == {event["checkpoint"] for event in events(run, "exam")} != set()
     assert table["random"] == 0
     assert "000000" in table
-    assert list((run / "tensorboard").iterdir())
+    curves = EventAccumulator(str(run / "tensorboard")).Reload()
+    examined = [point.step for point in curves.Scalars("exam/endgame_accuracy")]
+    assert examined == [promotion.steps for promotion in folder.read_state().promotions], "not the learner's by then"
     assert_refused(crownhead_here("train", "--preset", "smoke", "--run", run), "--resume")
     assert_refused(crownhead_here("train", "--run", run, "--resume"), "--minutes")
     other = crownhead_here("train", "--preset", "quick", "--run", run, "--resume", "--minutes", 1)
