@@ -361,6 +361,7 @@ def config_from(preset: str, fields: dict[str, Any], settings: Sequence[str] = (
         fields = merged(fields, parse_setting(text))
     config = parse_config(fields)
     check_anchors(config)
+    check_tree_samples(config)
     return config
 
 
@@ -369,6 +370,16 @@ def check_anchors(config: RunConfig) -> None:
     for anchor in config.loop.anchors:
         if not isinstance(parse_player(anchor), RandomSpec | RolloutSpec | AlphaBetaSpec):
             raise ConfigError(_no_anchor(anchor))
+
+
+def check_tree_samples(config: RunConfig) -> None:
+    """Refuses settings that ask for samples of trees and give none, which earlier runs may have; ``ConfigError``."""
+    wanted, name = config.selfplay.tree_samples, "selfplay.tree_samples"
+    if wanted.offshoots > 0 and wanted.most == 0:
+        raise ConfigError(f"{name}.offshoots are of the samples inside trees, of which {name}.most allows none")
+    largest = max(config.search.num_simulations, config.selfplay.fast_simulations)
+    if wanted.most > 0 and wanted.least_visits > largest:
+        raise ConfigError(f"{name}.least_visits is {wanted.least_visits}, and a search has {largest} simulations")
 
 
 def _no_anchor(anchor: str) -> str:

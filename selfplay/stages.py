@@ -14,6 +14,7 @@ from .config import (
     RunConfig,
     Stage,
     check_anchors,
+    check_tree_samples,
     make_config,
     merged,
     nested,
@@ -81,6 +82,8 @@ def next_stage(config: RunConfig, settings: Sequence[str], iteration: int, steps
         return config
     if "loop.anchors" in changes:
         check_anchors(changed)
+    if any(key.startswith("selfplay.tree_samples.") for key in changes):
+        check_tree_samples(changed)
     stage = Stage(iteration=iteration, steps=steps, changes=changes)
     return changed.model_copy(update={"stages": (*config.stages, stage)})
 

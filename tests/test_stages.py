@@ -73,6 +73,7 @@ def test_what_changes_nothing_is_no_stage() -> None:
         ("stages=[]", "cannot change a run under way: they are what --set writes"),
         ("search.c_pict=1", "c_pict"),
         ("search.c_puct=-1", "c_puct"),
+        ("selfplay.tree_samples.offshoots=0.5", "allows none"),
     ],
 )
 def test_what_a_run_keeps(setting: str, reason: str) -> None:

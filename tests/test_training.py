@@ -223,6 +223,8 @@ def test_create_and_open_refuse_what_does_not_fit(tmp_path: Path) -> None:
         ('teacher={"digest":"x"}', "--set teacher: use --teacher"),
         ("teacher.plays=0.5", "--set teacher: use --teacher"),
         ("stages=[]", "--set stages: the run writes that itself"),
+        ("selfplay.tree_samples.offshoots=0.5", "of which selfplay.tree_samples.most allows none"),
+        ("selfplay.tree_samples.most=9", "least_visits is 32, and a search has 8 simulations"),
         ('loop.anchors=["hub:program"]', "is not random, rollout:N or alphabeta:DEPTH"),
         ("selfplay.backend=student", "for players whose folder has a student"),
         ('network={"family":"residual","blocks":1,"channels":16,"board":"8x8"}', "not 3x3 over 8x8 with relu"),
