@@ -150,6 +150,8 @@ def test_analyse(checkpoint: Path) -> None:
         (["play", "--text", "--menu"], "leave --menu"),
         (["play", "--simulations", "8", "--seconds", "1"], "not both"),
         (["train", "--pool", "threads", "--address", "127.0.0.1:1"], "leave --pool threads out"),
+        (["train", "--minutes", "1", "--set", "loop.minutes=3"], "--minutes and --set loop.minutes are the same"),
+        (["train", "--pool", "local", "--set", "pool=threads"], "--pool and --set pool are the same setting"),
         (["tablebase", "encode", "file", "--seed", str(1 << 64)], "--seed"),
         (["reproduce", "maddocks", "--searches", "300000"], "--searches"),
         (["train", "--preset", "smoke", "--run", "/nowhere/run", "--set", "device=gpu"], "choose cpu, cuda or auto"),

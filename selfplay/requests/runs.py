@@ -73,6 +73,15 @@ class TrainRequest:
         for what, option, given in (("network", "--init", self.init), ("teacher", "--teacher", self.teacher)):
             if self.resume and given:
                 raise RequestError(f"a resumed run keeps its own {what}: {option} cannot be given with --resume")
+        named = {setting.partition("=")[0] for setting in self.settings or ()}
+        for option, key, value in (
+            ("--minutes", "loop.minutes", self.minutes),
+            ("--backend", "selfplay.backend", self.backend),
+            ("--pool", "pool", self.pool),
+            ("--address", "address", self.address),
+        ):
+            if value is not None and key in named:
+                raise RequestError(f"{option} and --set {key} are the same setting: leave one of them out")
 
     @property
     def folder(self) -> Path:
