@@ -116,7 +116,6 @@ def card_command(request: CardRequest, quiet: bool) -> CardFigures:
         raise RunError(f"{target} is the folder of a run: choose another --out")
     if (target / CARD_FILE).exists() and not (target / DATA_FILE).exists():
         raise RunError(f"{target / CARD_FILE} is no card: move it, or choose another --out")
-    make_writable_folder(target)
     taught = load_student(folder)
     networks = [load_checkpoint(folder), *([] if taught is None else [taught])]
     student = None if taught is None else taught.info.digest
@@ -125,6 +124,7 @@ def card_command(request: CardRequest, quiet: bool) -> CardFigures:
     if request.games is not None and data.results.get("head", {}).get("games") is False:
         del data.results["head"]  # measured without games
     config = _read_config(target, run, info)
+    make_writable_folder(target)
     if data.student != student:
         data = _without_student(data, student, target, console)
 

@@ -93,6 +93,7 @@ def test_a_card(run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         card(run, out)
     with pytest.raises(RunError, match="holds no run"):
         card(run, tmp_path / "other", run=tmp_path)
+    assert not (tmp_path / "other").exists()
 
 
 def test_a_card_replaces_no_other_files(run: RunFolder, tmp_path: Path) -> None:
