@@ -122,7 +122,7 @@ def _status(
         "games": latest.get("total_games", 0),
         "samples": latest.get("total_samples", 0),
         "window": latest.get("window", 0),
-        "in_flight": latest.get("in_flight", 0),
+        "in_flight": 0 if present and present[-1]["event"] == "end" else latest.get("in_flight", 0),
         "refused": latest.get("refused", 0),
         "dashboard": (_of(events, "start") or [{}])[-1].get("dashboard"),
         "machines": _machines(plays, ended),

@@ -128,6 +128,13 @@ def test_names_in_brackets_are_shown(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "a[x] v b[y]" in capsys.readouterr().out
 
 
+def test_a_run_that_has_ended_waits_for_no_shards(tmp_path: Path) -> None:
+    run = a_run(tmp_path, {**play(1000, 0, "a", 3), "in_flight": 2})
+    assert read_status(run, 60)["in_flight"] == 2
+    run.log("end", steps=100)
+    assert read_status(run, 60)["in_flight"] == 0
+
+
 def test_how_busy_gpus_are_is_shown_where_there_are_any(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = a_run(tmp_path, play(1000, 0, "a", 3), play(1010, 0, "a", 20))
     status_command(StatusRequest(run.path), False)
