@@ -238,10 +238,12 @@ def _resumed(run: RunFolder, request: TrainRequest) -> RunConfig:
     _check_means(changed)
     if changed.teacher is not None:
         check_backend(read_info(run.teacher).network, changed.selfplay.backend)
-    if changed.mirror is not None and not request.mirror:
+    if request.mirror:
+        changed = changed.model_copy(update={"mirror": request.mirror})  # kept: later parts of the run update it, too
+    elif changed.mirror is not None:
         Mirror(changed.mirror).check(run)
-    if changed is not config:
-        run.begin_stage(changed)
+    if changed != config:
+        run.change_config(config, changed)
     if limit != state.minutes_limit:
         run.write_state(state.model_copy(update={"minutes_limit": limit}))
     changed = changed.model_copy(update=request.places)

@@ -101,10 +101,11 @@ class RunFolder:
                 f"{self.path} holds the games or networks of a run without its config.json: choose another --run"
             )
 
-    def begin_stage(self, config: RunConfig) -> None:
-        """Replaces the configuration by one of ``stages.next_stage`` and logs the stage; raises ``StorageError``."""
+    def change_config(self, before: RunConfig, config: RunConfig) -> None:
+        """Replaces the configuration, and logs the stages that are new in it; raises ``StorageError``."""
         atomic_write(self.config_path, config_json(config))
-        self.log("settings", **config.stages[-1].model_dump(mode="json"))
+        for stage in config.stages[len(before.stages) :]:
+            self.log("settings", **stage.model_dump(mode="json"))
 
     def steps_of(self, iteration: int) -> int:
         """Training steps of the candidate of an iteration; raises ``CheckpointError``."""

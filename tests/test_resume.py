@@ -65,6 +65,14 @@ def test_settings_count_from_the_steps_of_the_learner(at_the_gate: RunFolder) ->
     assert [config_at(config, steps).search.num_simulations for steps in (6000, 6001)] == [8, 99]
 
 
+def test_a_copy_that_is_begun_later_is_kept_up(at_the_gate: RunFolder, tmp_path: Path) -> None:
+    """Also by parts of the run that do not name it again."""
+    url = (tmp_path / "copy").as_uri()
+    assert resumed(at_the_gate, mirror=url).mirror == url
+    assert resumed(at_the_gate).mirror == url
+    assert RunFolder.open(at_the_gate.path)[1].mirror == url
+
+
 def test_settings_before_the_first_step(tmp_path: Path) -> None:
     """A kill before the first save leaves no learner."""
     run = RunFolder.create(tmp_path / "run", make_config("smoke"))
