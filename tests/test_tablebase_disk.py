@@ -399,6 +399,19 @@ def test_tables_are_verified_with_little_memory(tmp_path: Path, little_memory: N
     assert contents(tmp_path) == shipped(4)
 
 
+def test_two_processes_verify_with_files_of_their_own(
+    tmp_path: Path, little_memory: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, data in shipped(2).items():
+        (tmp_path / name).write_bytes(data)
+    names = set()
+    monkeypatch.setattr(Path, "unlink", lambda path, **_: names.add(path.name))  # where files in use are not removed
+    for process in (1, 2):
+        monkeypatch.setattr(os, "getpid", lambda process=process: process)
+        Verifier(tmp_path, 2, 0)
+    assert names == {"verify.1.words", "verify.2.words"}
+
+
 def test_one_build_at_a_time(tmp_path: Path, little_memory: None) -> None:
     first = Builder(tmp_path, 3, threads=1)
     with pytest.raises(ValueError, match="another build is running in"):

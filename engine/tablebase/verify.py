@@ -4,6 +4,7 @@ Values that agree with those of all successors could still be wrong in a cycle, 
 the next one. Distances exclude this: a position in such a cycle never gets a distance.
 """
 
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -24,7 +25,6 @@ from .solver import Over, Values, Workers, problem_of
 from .wdl_codec import BLOCK_WORDS
 
 _MOST_NAMED = 3
-_WORDS_FILE, _HALVES_FILE = "verify.words", "verify.halves"
 
 
 class Verifier:
@@ -128,8 +128,9 @@ def _arrays(folder: Path, pieces: int, distances: int) -> tuple[DenseTables, Den
     task = Task(tuple(pairs_up_to(pieces)), distances, whole_sides=True)
     room = room_for(task)
     check_disk(folder, task, room)
-    files = [folder / _WORDS_FILE if room.values_on_disk else None]
-    files.append(folder / _HALVES_FILE if room.distances_on_disk else None)
+    own = os.getpid()  # another process may verify the same folder
+    files = [folder / f"verify.{own}.words" if room.values_on_disk else None]
+    files.append(folder / f"verify.{own}.halves" if room.distances_on_disk else None)
     tables = DenseTables(pieces, files[0])
     halves = DenseDistances(distances, files[1]) if distances else None
     for file in files:
