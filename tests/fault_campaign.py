@@ -1,12 +1,13 @@
 """Causes random faults during a run on a Ray cluster of this machine, and reports what is lost, doubled or delayed.
 
     PYTHONPATH=.:tests python tests/fault_campaign.py [--faults 100] [--nodes 2] [--seed 1] [--calm 0] [--shared]
-        [--folder FOLDER]
+        [--set NAME=VALUE]... [--folder FOLDER]
 
 Faults: an actor, a raylet or a whole node is killed (kill -9), a node is paused for 20 s (SIGSTOP), a node joins, a
 node is drained and killed 5 s later, the learner is killed or ended by SIGTERM and resumed. With --shared, all actors
 use shared evaluators, which are killed, too. After each fault, the campaign waits until all expected actors have
 delivered a shard, and --calm seconds more; with --calm it also reports when self-play was back at 95 % of its rate.
+With --set a run can be as large as people's: shards, gates and networks as small as here hide what takes long.
 Prints a line for each fault and a summary.
 """
 
@@ -45,9 +46,9 @@ FAULTS = ("actor", "raylet", "node", "pause", "join", "drain", "kill learner", "
 
 
 class Campaign:
-    def __init__(self, folder: Path, nodes: int, seed: int, shared: bool) -> None:
+    def __init__(self, folder: Path, nodes: int, seed: int, shared: bool, more: list[str]) -> None:
         self.random, self.most = random.Random(seed), nodes + 1
-        self.settings = [*SETTINGS, "selfplay.evaluator=shared"] if shared else SETTINGS
+        self.settings = [*SETTINGS, *(["selfplay.evaluator=shared"] if shared else []), *more]
         self.faults = (*FAULTS, "evaluator") if shared else FAULTS
         self.cluster = Cluster(folder, TOKEN)
         self.run, self.output = folder / "run", open(folder / "output", "w")  # noqa: SIM115 - open to the end
@@ -208,9 +209,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--calm", type=float, default=0.0, help="seconds after each fault; more than 10")
     parser.add_argument("--shared", action="store_true", help="shared evaluators")
+    parser.add_argument("--set", dest="more", action="append", default=[], help="a setting of the run")
     parser.add_argument("--folder", type=Path, default=None)
     options = parser.parse_args()
-    campaign = Campaign(options.folder or Path(tempfile.mkdtemp()), options.nodes, options.seed, options.shared)
+    folder = options.folder or Path(tempfile.mkdtemp())
+    campaign = Campaign(folder, options.nodes, options.seed, options.shared, options.more)
     recovered: dict[str, list[float]] = {}
     calm = list[tuple[float, float]]()
 
