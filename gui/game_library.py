@@ -153,6 +153,11 @@ class GameLibrary:
         if self.done and self._index is not None and self._index.suffix == UNFINISHED:
             self._index.unlink(missing_ok=True)
 
+    def holds(self, other: "GameLibrary") -> bool:
+        """Whether this is a folder whose games are also those of the file ``other``."""
+        path = other.path
+        return isdir(self.path) and path.name in self._sources and path.parent.resolve() == self.path.resolve()
+
     def search(self, query: Query, first: int, most: int) -> tuple[int, list[Listed]]:
         """The number of games that a query finds so far, and at most ``most`` of them from index ``first`` (from 0) on.
 

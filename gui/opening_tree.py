@@ -95,9 +95,12 @@ class OpeningTree:
 
 
 def gathered(libraries: Sequence[GameLibrary], key: int) -> list[Played]:
-    """The moves played in a position, summed over several libraries, in no order; raises ``StorageError``."""
+    """The moves played in a position, summed over several libraries, in no order; raises ``StorageError``. A file in a
+    folder that is one of them is not counted again."""
     sums: dict[int, Played] = {}
     for library in libraries:
+        if any(folder.holds(library) for folder in libraries):
+            continue
         for one in library.played(key):
             before = sums.get(one.after, Played(one.after))
             counts = (mine + more for mine, more in zip(before[1:], one[1:], strict=True))

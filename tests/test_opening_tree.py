@@ -104,6 +104,19 @@ def test_collections_are_added_up(library: GameLibrary) -> None:
     assert sorted(twice) == sorted(Played(one.after, *(2 * count for count in one[1:])) for one in once)
 
 
+def test_a_file_in_a_folder_counts_once(tmp_path: Path, library: GameLibrary) -> None:
+    """Such as an older game of one's own, which was loaded from the folder of all of them."""
+    folder = GameLibrary(tmp_path, tmp_path / "index")
+    folder.wait()
+    key = OpeningTree(boards_of(), 0).key
+    assert sorted(gathered([folder, library], key)) == sorted(library.played(key))
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / library.path.name).write_text(GAMES)
+    other = GameLibrary(tmp_path / "below" / library.path.name, tmp_path / "index")
+    other.wait()
+    assert gathered([folder, other], key) == gathered([library, library], key)
+
+
 def test_the_shelf_names_each_collection_once(tmp_path: Path, library: GameLibrary) -> None:
     own = tmp_path / "own"
     shelf = GameShelf(own, tmp_path / "index")
