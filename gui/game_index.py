@@ -19,7 +19,7 @@ from engine.position_keys import keys_of_game
 
 from .pdn_files import clean, facts_of, is_game, one_line, title_from
 
-VERSION = 3
+VERSION = 4
 KEPT = 20  # number of indexes to keep; those used longest ago are removed
 SUFFIX, UNFINISHED = ".sqlite", ".part"
 _STALE_S = 86_400.0  # age in seconds of an unfinished index whose program must have ended

@@ -11,7 +11,7 @@ from pathlib import Path
 from engine.errors import PdnError
 from engine.fen import Color
 from engine.files import StorageError
-from engine.pdn import OLD_RESULTS, PdnGame, PdnNode, read_game
+from engine.pdn import PdnGame, PdnNode, read_game
 from engine.pdn_tokens import Token, split_games, tokenize
 
 ENDINGS = (".pdn", ".txt")  # of the files that are listed as games
@@ -138,7 +138,7 @@ def title_from(headers: dict[str, str], result: str, plies: int) -> str:
 
 
 def facts_of(tokens: list[Token]) -> tuple[dict[str, str], list[str]]:
-    """Tags and main line of a game, moves unchecked. ``Result`` is in its new form, ``*`` if there is none."""
+    """Tags and main line of a game, moves unchecked. ``Result`` is in its new form, ``*`` if it is none."""
     headers, moves, depth = {"Result": "*"}, [], 0
     for token in tokens:
         if token.kind == "tag":
@@ -148,8 +148,7 @@ def facts_of(tokens: list[Token]) -> tuple[dict[str, str], list[str]]:
         elif token.kind == "move" and depth == 0:
             moves.append(token.text)
         depth += (token.kind == "open") - (token.kind == "close")
-    headers["Result"] = OLD_RESULTS.get(headers["Result"], headers["Result"])
-    return headers, moves
+    return headers | {"Result": PdnGame(headers).result}, moves
 
 
 def is_game(tokens: list[Token]) -> bool:

@@ -227,6 +227,13 @@ def test_a_position_met_twice_counts_once(open_games: Callable[..., GameLibrary]
     assert library.played(after(fen=fen)) == [Played(after("31-26", fen=fen), 1)]
 
 
+@pytest.mark.parametrize("result", ["", "?", "1-0 (time)", "*"])
+def test_a_result_that_is_none_is_open(open_games: Callable[..., GameLibrary], result: str) -> None:
+    library = open_games(f'[Black "Anna"] [White "Bruno"] [Result "{result}"] 1. 11-15 23-19')
+    assert numbers(library, "", "*") == [1]
+    assert library.search(Query(), 0, 1)[1][0].title == "Anna - Bruno, *, 1 move"
+
+
 @pytest.fixture
 def games_folder(tmp_path: Path) -> Path:
     folder = tmp_path / "kept"
