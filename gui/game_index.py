@@ -7,6 +7,7 @@ import sqlite3
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -221,8 +222,7 @@ class Filling:
             score = -score  # for the side that moves first
         scores = (score, score) if score is None else (score, -score)
         rows = [
-            (key, self._last, ply, after, scores[ply % 2])
-            for ply, (key, after) in enumerate(zip(keys, [*keys[1:], None], strict=True))
+            (key, self._last, ply, after, scores[ply % 2]) for ply, (key, after) in enumerate(pairwise([*keys, None]))
         ]
         self._index.executemany("INSERT OR IGNORE INTO positions VALUES (?, ?, ?, ?, ?)", rows)
 

@@ -234,6 +234,15 @@ def test_a_result_that_is_none_is_open(open_games: Callable[..., GameLibrary], r
     assert library.search(Query(), 0, 1)[1][0].title == "Anna - Bruno, *, 1 move"
 
 
+def test_a_set_up_position_that_is_none_is_the_fault_of_its_game_alone(open_games: Callable[..., GameLibrary]) -> None:
+    library = open_games(f'[Black "Dora"] [FEN "W:W1:B32"] 1. 11-15 *\n\n{GAMES}')
+    assert numbers(library) == [1, 2, 3, 4, 5]
+    assert numbers(library, "dora") == [1]
+    with pytest.raises(PdnError, match="a man of White on 1, its promotion row"):
+        library.game(1)
+    assert library.game(2) == PdnGames(GAMES).game(1)
+
+
 @pytest.fixture
 def games_folder(tmp_path: Path) -> Path:
     folder = tmp_path / "kept"
