@@ -149,6 +149,17 @@ def _present(result: str) -> str:
     return OLD_RESULTS.get(result, result)
 
 
+def other_game(game_type: str) -> str:
+    """Why a ``GameType`` tag is not that of the game played here; "" if it is, or is empty."""
+    number = re.match(r"\s*([0-9]{1,3})\s*(?:,|\Z)", game_type)
+    if not game_type or (number is not None and int(number[1]) == _GAME_NUMBER):
+        return ""
+    if number is None:
+        return f"GameType {game_type[:SHOWN]!r} does not begin with a number (like {_GAME_NUMBER})"
+    variant = _VARIANTS.get(int(number[1]), "an unknown game")
+    return f"GameType {number[1]} is {variant}, not {played.TITLE} ({_GAME_NUMBER})"
+
+
 def _read_headers(tokens: list[Token]) -> tuple[dict[str, str], Board]:
     """The tags, results in their new form, and the board set up."""
     headers = {
@@ -157,15 +168,8 @@ def _read_headers(tokens: list[Token]) -> tuple[dict[str, str], Board]:
         if token.kind == "tag"
     }
     where = {token.name: token for token in tokens if token.kind == "tag"}
-    if game_type := headers.get("GameType"):
-        number = re.match(r"\s*([0-9]{1,3})\s*(?:,|\Z)", game_type)
-        if number is None:
-            raise error_at(
-                where["GameType"], f"GameType {game_type[:SHOWN]!r} does not begin with a number (like {_GAME_NUMBER})"
-            )
-        if int(number[1]) != _GAME_NUMBER:
-            variant = _VARIANTS.get(int(number[1]), "an unknown game")
-            raise error_at(where["GameType"], f"GameType {number[1]} is {variant}, not {played.TITLE} ({_GAME_NUMBER})")
+    if other := other_game(headers.get("GameType", "")):
+        raise error_at(where["GameType"], other)
     if headers.get("SetUp") == "1" and not headers.get("FEN"):
         raise error_at(where["SetUp"], "SetUp is 1 but there is no FEN tag")
     try:

@@ -15,6 +15,7 @@ from engine.errors import DraughtsError
 from engine.fen import START_FEN, Color
 from engine.files import StorageError, cannot_read, decoded
 from engine.openings import opening_of
+from engine.pdn import other_game
 from engine.pdn_tokens import MAX_LINE, Token, split_games, tokenize
 from engine.position_keys import keys_of_game
 
@@ -206,9 +207,9 @@ class Filling:
     def _enter(self, file: int, start: int, tokens: list[Token]) -> None:
         headers, moves = facts_of(tokens)
         fen = START_FEN if headers.get("SetUp") == "0" else headers.get("FEN") or START_FEN
-        try:
-            keys = keys_of_game(fen, moves).tolist()
-        except DraughtsError:  # the error is shown when the game is opened
+        try:  # the error of a game that cannot be read is shown when it is opened
+            keys = [] if other_game(headers.get("GameType", "")) else keys_of_game(fen, moves).tolist()
+        except DraughtsError:
             keys = []
         self._last, self._count = self._last + 1, self._count + 1
         opening, result = opening_of(keys), headers["Result"]

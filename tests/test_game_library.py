@@ -243,6 +243,13 @@ def test_a_set_up_position_that_is_none_is_the_fault_of_its_game_alone(open_game
     assert library.game(2) == PdnGames(GAMES).game(1)
 
 
+def test_games_of_other_variants_are_listed_but_not_counted(open_games: Callable[..., GameLibrary]) -> None:
+    """Pool checkers begins with the same moves."""
+    library = open_games('[GameType "21"] 1. 11-15 23-19 1-0 [GameType "23"] 1. 11-15 23-19 1-0')
+    assert [(game.number, game.opening) for game in library.search(Query(), 0, 9)[1]] == [(1, "Old Faithful"), (2, "")]
+    assert library.played(after()) == [Played(after("11-15"), 1)]
+
+
 @pytest.fixture
 def games_folder(tmp_path: Path) -> Path:
     folder = tmp_path / "kept"
