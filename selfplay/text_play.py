@@ -1,5 +1,6 @@
 """``crownhead play --text``: a game in the terminal, which shows the network's five best moves at every turn."""
 
+import io
 import sys
 from collections.abc import Callable
 from secrets import randbits
@@ -168,6 +169,8 @@ def text_play(request: PlayRequest) -> None:
         raise TextPlayError(f"--side {side}: choose {', '.join(SIDES)}")
     if sys.stdin is None or sys.stdout is None:
         raise TextPlayError("standard input or output is closed: a game in the terminal needs both")
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")  # a wrong byte is a line that is no move, not the end of the game
     board, spec = Board(request.fen or START_FEN), parse_player(request.opponent or CHAMPION)
     conditions = Conditions(request.simulations, request.seconds, backend=request.backend, seed=randbits(32))
     player = made_beside_compiling(lambda: make_player(spec, conditions))

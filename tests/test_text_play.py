@@ -1,5 +1,6 @@
 """Games in the terminal."""
 
+import io
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -166,6 +167,17 @@ def test_a_closed_stream_is_told(monkeypatch: pytest.MonkeyPatch, stream: str) -
     monkeypatch.setattr(f"sys.{stream}", None)
     with pytest.raises(TextPlayError, match="standard input or output is closed"):
         text_play(PlayRequest("random"))
+
+
+def test_bytes_that_are_no_text_do_not_end_the_game(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    typed = io.TextIOWrapper(io.BytesIO(b"d\xe9j\xe0\nresign\n"), "utf-8", "strict")
+    monkeypatch.setattr("sys.stdin", typed)
+    text_play(PlayRequest("random", side="black"))
+    shown = capsys.readouterr().out
+    assert "help says what can be typed" in shown
+    assert '[Result "0-1"]' in shown
 
 
 def test_a_wrong_side_is_told() -> None:
