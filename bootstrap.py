@@ -105,6 +105,9 @@ def main() -> int:
     except subprocess.CalledProcessError as error:
         print(f"Setting up failed: {' '.join(map(str, error.cmd))}", file=sys.stderr)
         return 1
+    except (OSError, ValueError) as error:  # ValueError: ``venv`` refuses what lies in the way
+        print(f"Setting up failed: {error}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         return 130
     print(f"{command!r} is not a command: use crownhead, docs, {', '.join(TOOLS)}", file=sys.stderr)

@@ -126,6 +126,17 @@ def test_what_is_no_command_is_told_in_one_line(
     assert capsys.readouterr().err.startswith(f"{command!r} is not a command: ")
 
 
+def test_bootstrap_says_in_one_line_what_it_cannot_set_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "venv").touch()
+    monkeypatch.setattr(bootstrap, "ENVIRONMENT", tmp_path / "venv")
+    monkeypatch.setattr(bootstrap, "PIP", tmp_path / "venv" / "pip")
+    monkeypatch.setattr(sys, "argv", ["bootstrap.py", "crownhead"])
+    assert bootstrap.main() == 1
+    assert capsys.readouterr().err.splitlines()[-1].startswith("Setting up failed: ")
+
+
 @pytest.mark.skipif(os.name == "nt", reason="Ctrl-C as terminals of Unix send it")
 def test_ctrl_c_through_bootstrap_leaves_the_program_time_to_save(tmp_path: Path) -> None:
     program, wait = tmp_path / "program", "while true; do sleep 0.1; done"
