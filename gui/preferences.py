@@ -1,4 +1,4 @@
-"""The user's preferences, stored in the platform's folder for settings. A damaged file is renamed."""
+"""The user's preferences, stored in the platform's folder for settings. A file that cannot be used is renamed."""
 
 import os
 from pathlib import Path
@@ -59,19 +59,18 @@ def preferences_path() -> Path:
 
 
 def load_preferences(path: Path) -> tuple[Preferences, str]:
-    """Reads the preferences; uses the defaults if there is no file or it is damaged. Never raises.
+    """Reads the preferences; uses the defaults if there is no file or it cannot be used. Never raises.
 
     Returns:
-        The preferences; and a one-line message that says what was wrong and where the damaged file is now, "" if
-        nothing.
+        The preferences; and a one-line message that says what was wrong and where the file is now, "" if nothing.
     """
     try:
         with path.open("rb") as file:
             data = file.read(_LARGEST_FILE + 1)
     except FileNotFoundError:
         return Preferences(), ""
-    except OSError as error:
-        return Preferences(), f"preferences: cannot read {path}: {error.strerror or error}; the defaults are used"
+    except OSError as error:  # the defaults must not replace it
+        return Preferences(), _set_aside(path, f"cannot read {path}: {error.strerror or error}")
     if len(data) > _LARGEST_FILE:
         return Preferences(), _set_aside(path, f"it is larger than {_LARGEST_FILE >> 20} MiB")
     try:

@@ -68,10 +68,25 @@ def test_a_broken_file_is_set_aside(tmp_path: Path, data: bytes, message: str) -
     assert load_preferences(path) == (Preferences(), "")
 
 
-def test_what_cannot_be_read_or_set_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    preferences, line = load_preferences(tmp_path)
+def test_the_defaults_do_not_replace_what_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "preferences.json"
+    save_preferences(Preferences(theme="dusk"), path)
+    before = path.read_bytes()
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    with monkeypatch.context() as without_permission:
+        without_permission.setattr(Path, "open", refuse)
+        preferences, line = load_preferences(path)
     assert preferences == Preferences()
     assert "cannot read" in line
+    assert "is kept as preferences.json.broken" in line
+    save_preferences(preferences, path)
+    assert (tmp_path / "preferences.json.broken").read_bytes() == before
+
+
+def test_what_cannot_be_set_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "preferences.json"
     path.write_text("{")
 
