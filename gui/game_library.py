@@ -115,6 +115,7 @@ class GameLibrary:
     def __init__(self, path: Path, folder: Path | None = None) -> None:
         self.path, self.count = path, 0
         self._folder = folder or platformdirs.user_cache_path("crownhead", appauthor=False) / "libraries"
+        self._temporary: Path | None = None  # folder for the index where there is no other
         self._index: Path | None = None  # None before the first games are committed
         self._sources: dict[str, Source] = {}  # name → indexed file
         self._stopped = self._halted = False
@@ -148,10 +149,12 @@ class GameLibrary:
         self._halted = True
 
     def close(self) -> None:
-        """Stops reading and removes an unfinished index."""
+        """Stops reading and removes an unfinished index, or one in a temporary folder."""
         self._stopped = True
         if self.done and self._index is not None and self._index.suffix == UNFINISHED:
             self._index.unlink(missing_ok=True)
+        if self.done and self._temporary is not None:
+            shutil.rmtree(self._temporary, ignore_errors=True)
 
     def holds(self, other: "GameLibrary") -> bool:
         """Whether this is a folder whose games are also those of the file ``other``."""
@@ -246,8 +249,8 @@ class GameLibrary:
         except (sqlite3.OperationalError, StorageError):
             if self._index is not None or self._stopped:
                 raise
-            self._folder = Path(tempfile.mkdtemp(prefix="crownhead-"))
-            self._make(self._folder / f"{name}-{VERSION}{SUFFIX}")
+            self._temporary = Path(tempfile.mkdtemp(prefix="crownhead-"))
+            self._make(self._temporary / f"{name}-{VERSION}{SUFFIX}")
 
     def _take(self, known: Path) -> bool:
         """Uses a finished index; False if there is none, it is damaged, or the folder has changed since."""

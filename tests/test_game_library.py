@@ -176,9 +176,16 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     assert library.search(Query(), 0, 9) == (0, [])
 
 
-def test_without_a_cache_a_temporary_place_serves(open_games: Callable[..., GameLibrary], tmp_path: Path) -> None:
+def test_without_a_cache_a_temporary_place_serves(
+    open_games: Callable[..., GameLibrary], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     (tmp_path / "index").write_text("in the way")
-    assert numbers(open_games()) == [1, 2, 3, 4]
+    library = open_games()
+    assert numbers(library) == [1, 2, 3, 4]
+    library.close()
+    assert list((tmp_path / "temporary").iterdir()) == []
 
 
 def test_what_is_stopped_leaves_nothing(open_games: Callable[..., GameLibrary], tmp_path: Path) -> None:
