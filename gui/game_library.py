@@ -260,10 +260,12 @@ class GameLibrary:
             with contextlib.closing(sqlite3.connect(known)) as index:
                 (count,) = index.execute("SELECT count(*) FROM games").fetchone()
                 files = set(index.execute("SELECT name, size, modified FROM files"))
-            os.utime(known)
-        except (sqlite3.DatabaseError, OSError):
-            known.unlink(missing_ok=True)
+        except sqlite3.DatabaseError:
+            with contextlib.suppress(OSError):
+                known.unlink()
             return False
+        with contextlib.suppress(OSError):  # a cache that can only be read
+            os.utime(known)
         if isdir(self.path) and files != {(name, *source[1:]) for name, source in self._sources.items()}:
             return False
         self._index, self.count = known, count

@@ -188,6 +188,19 @@ def test_without_a_cache_a_temporary_place_serves(
     assert list((tmp_path / "temporary").iterdir()) == []
 
 
+def test_an_index_serves_in_a_cache_that_can_only_be_read(
+    open_games: Callable[..., GameLibrary], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_games()
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    for name in ("utime", "unlink"):
+        monkeypatch.setattr(os, name, refuse)
+    assert numbers(open_games()) == [1, 2, 3, 4]
+
+
 def test_what_is_stopped_leaves_nothing(open_games: Callable[..., GameLibrary], tmp_path: Path) -> None:
     library = open_games(GAMES * 2000, wait=False)
     library.close()
