@@ -45,8 +45,9 @@ class GameShelf:
             if own := self._others.pop(self._own, None):
                 own.close()
             found.append(self._other(self._own))
-        if self.library is not None and self.library.path != self._own and not self.library.failed:
-            found.append(self.library)
+        library = self.library
+        if library is not None and library.path.resolve() != self._own.resolve() and not library.failed:
+            found.append(library)
         path = Path(kept)
         for other in self._others.keys() - {self._own, path}:
             self._others.pop(other).close()

@@ -128,6 +128,8 @@ def test_the_shelf_names_each_collection_once(tmp_path: Path, library: GameLibra
     shelf.open(own)
     assert [one.path.name for one in shelf.collections(str(library.path))] == ["own", "some.pdn"]
     assert [one.path.name for one in shelf.collections(str(tmp_path / "none"))] == ["own"]
+    shelf.open(own / ".." / "own")
+    assert [one.path.name for one in shelf.collections("")] == ["own"]
     (tmp_path / "other.pdn").write_text(GAMES)
     (replaced,) = (one for one in shelf.collections(str(library.path)) if one.path.name == "some.pdn")
     assert [one.path.name for one in shelf.collections(str(tmp_path / "other.pdn"))] == ["own", "other.pdn"]
