@@ -5,7 +5,7 @@ from numba import njit
 
 from .bitboard import turned
 from .rules import played
-from .rules.moves import CAPTURE_FLAG, DISTINCT, EVERY_PATH, MOVE, is_capture, move_start
+from .rules.moves import CAPTURE_FLAG, DISTINCT, EVERY_PATH, MOVE, is_capture, move_start  # noqa: F401 - for all games
 
 MAX_MOVES = played.MAX_MOVES
 generate = played.generate
@@ -13,23 +13,6 @@ count_moves = played.count_moves
 jumpers_of = played.jumpers_of
 move_hops = played.move_hops
 move_direction = played.move_direction
-
-__all__ = [
-    "CAPTURE_FLAG",
-    "DISTINCT",
-    "EVERY_PATH",
-    "MAX_MOVES",
-    "MOVE",
-    "count_moves",
-    "generate",
-    "is_capture",
-    "jumpers_of",
-    "move_direction",
-    "move_hops",
-    "move_start",
-    "new_moves",
-    "perft",
-]
 
 
 def new_moves(*shape: int) -> np.ndarray:

@@ -1,5 +1,7 @@
 """English draughts, also called American checkers (rules: World Checkers Draughts Federation)."""
 
+# ruff: noqa: F401 - the names that every game has, see ``engine.rules``
+
 from .movegen import MAX_MOVES, count_moves, generate, jumpers_of, move_direction, move_hops
 from .notation import CAPTURE_SIGN, EXAMPLES, PDN_SQUARE, SQUARE, between, path_bits, square_name, square_number
 from .policy import MAX_HOPS, hop_indices, move_end, move_logit
@@ -11,32 +13,3 @@ START_FEN = "B:W21,22,23,24,25,26,27,28,29,30,31,32:B1,2,3,4,5,6,7,8,9,10,11,12"
 REPETITIONS_TO_DRAW = 3  # WCDF rules, 1.32.1
 REVERSIBLE_PLIES_TO_DRAW = 80  # WCDF rules, 1.32.2: 40 moves by each side
 HAS_BALLOTS = HAS_TABLES = True
-
-__all__ = [
-    "CAPTURE_SIGN",
-    "EXAMPLES",
-    "FIRST_TO_MOVE",
-    "HAS_BALLOTS",
-    "HAS_TABLES",
-    "MAX_HOPS",
-    "MAX_MOVES",
-    "PDN_GAME_TYPE",
-    "PDN_SQUARE",
-    "REPETITIONS_TO_DRAW",
-    "REVERSIBLE_PLIES_TO_DRAW",
-    "SQUARE",
-    "START_FEN",
-    "TITLE",
-    "between",
-    "count_moves",
-    "generate",
-    "hop_indices",
-    "jumpers_of",
-    "move_direction",
-    "move_end",
-    "move_hops",
-    "move_logit",
-    "path_bits",
-    "square_name",
-    "square_number",
-]

@@ -8,6 +8,8 @@ of pieces (endings of four to seven pieces, a king on the main road against thre
 needed to end a game.
 """
 
+# ruff: noqa: F401 - the names that every game has, see ``engine.rules``
+
 from .movegen import MAX_MOVES, count_moves, generate, jumpers_of, move_direction, move_hops
 from .notation import CAPTURE_SIGN, EXAMPLES, PDN_SQUARE, SQUARE, between, path_bits, square_name, square_number
 from .policy import MAX_HOPS, hop_indices, move_end, move_logit
@@ -19,32 +21,3 @@ START_FEN = "W:Wa3,c3,e3,g3,b2,d2,f2,h2,a1,c1,e1,g1:Bb8,d8,f8,h8,a7,c7,e7,g7,b6,
 REPETITIONS_TO_DRAW = 3
 REVERSIBLE_PLIES_TO_DRAW = 30
 HAS_BALLOTS = HAS_TABLES = False
-
-__all__ = [
-    "CAPTURE_SIGN",
-    "EXAMPLES",
-    "FIRST_TO_MOVE",
-    "HAS_BALLOTS",
-    "HAS_TABLES",
-    "MAX_HOPS",
-    "MAX_MOVES",
-    "PDN_GAME_TYPE",
-    "PDN_SQUARE",
-    "REPETITIONS_TO_DRAW",
-    "REVERSIBLE_PLIES_TO_DRAW",
-    "SQUARE",
-    "START_FEN",
-    "TITLE",
-    "between",
-    "count_moves",
-    "generate",
-    "hop_indices",
-    "jumpers_of",
-    "move_direction",
-    "move_end",
-    "move_hops",
-    "move_logit",
-    "path_bits",
-    "square_name",
-    "square_number",
-]
