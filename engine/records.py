@@ -4,16 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import config
 
 
 def record(fields: Sequence[tuple[Any, ...]]) -> np.dtype:
     """An aligned structured type; where Numba is off (``NUMBA_DISABLE_JIT=1``), fields are attributes in Python too."""
     kind = np.dtype(list(fields), align=True)
-    return kind if _is_compiled() else np.dtype((np.record, kind))
-
-
-def _is_compiled() -> bool:
-    def function() -> None: ...
-
-    return njit(function) is not function
+    return np.dtype((np.record, kind)) if config.DISABLE_JIT else kind  # type: ignore[attr-defined]
