@@ -37,6 +37,11 @@ class PartlyReadError(ValueError):
         self.figures = figures
 
 
+def shortened(text: str, most: int = 60) -> str:
+    """A text as messages repeat it: of a longer one, the first ``most`` characters and three dots."""
+    return text if len(text) <= most else text[:most] + "..."
+
+
 def one_line(error: BaseException, most: int = 200) -> str:
     """What an error says, in one line of at most ``most`` characters; the name of its class if it says nothing."""
     return " ".join(str(error).split())[:most] or type(error).__name__

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from .bitboard import mask_of, squares_of
-from .errors import FenError
+from .errors import FenError, shortened
 from .rules import played
 
 START_FEN: str = played.START_FEN
@@ -74,7 +74,7 @@ def to_square(number: int, turn: Color) -> int:
 
 def _shown(fen: str) -> str:
     """A text as messages repeat it: a hostile one not in full."""
-    return repr(fen if len(fen) <= _LONGEST else fen[:_LONGEST] + "...")
+    return repr(shortened(fen, _LONGEST))
 
 
 def _parse_side(text: str, shown: str) -> tuple[set[int], set[int]]:

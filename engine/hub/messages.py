@@ -8,11 +8,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, TextIO
 
-from ..errors import DraughtsError
+from ..errors import DraughtsError, shortened
 from ..files import bounded_lines
 
 MAX_LINE = 65_536  # characters; 1,000 moves take a tenth of it
-_SHOWN = 60  # characters of a wrong text that an error message repeats
 _WORD = r'[^\s="]+'
 _PLAIN = re.compile(_WORD)
 _COMMAND = re.compile(rf"\s*({_WORD})(?!\S)")
@@ -31,8 +30,8 @@ class Message(NamedTuple):
 
 
 def shown(text: str) -> str:
-    """A text in quotes, as error messages repeat it: on one line, and cut after ``_SHOWN`` characters."""
-    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
+    """A text in quotes, as error messages repeat it: on one line, and not in full if it is long."""
+    return repr(shortened(text))
 
 
 def parse_message(line: str) -> Message:

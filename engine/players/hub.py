@@ -7,7 +7,7 @@ import weakref
 from typing import NoReturn
 
 from ..board import Board, Move
-from ..errors import DraughtsError
+from ..errors import DraughtsError, shortened
 from ..hub.messages import Message, format_message, parse_message
 from ..hub.notation import format_move, format_pos, parse_move
 from ..hub.process import LineProcess
@@ -23,7 +23,6 @@ _PATIENCE = 10.0  # seconds that an engine may need for a move beyond twice its 
 _STOP_PATIENCE = 5.0  # seconds that an engine may need after ``stop`` to answer
 _MOST_STARTS = 3  # consecutive failed starts before the engine is given up
 _MOST_STRANGE = 1000  # lines in one answer that may be unknown
-_SHOWN = 60  # characters of a command or of an unknown line that a message repeats
 _ENDLESS = float("inf")
 
 
@@ -61,7 +60,7 @@ class HubPlayer(OneByOne):
         self.name, self.title = PREFIX + command.strip(), ""
         self._argv = split_command(command)
         if shutil.which(self._argv[0]) is None:
-            shown, program = _shortened(self.name), _shortened(self._argv[0])
+            shown, program = shortened(self.name), shortened(self._argv[0])
             raise PlayerSpecError(f"{shown!r} is no player: there is no program {program!r}")
         self.seconds, self.start_patience = DEFAULT_SECONDS if seconds is None else seconds, start_patience
         self._engine: LineProcess | None = None
@@ -162,7 +161,7 @@ class HubPlayer(OneByOne):
         self._end()
         text = "; ".join(filter(None, (what, words)))
         command = " ".join(os.path.basename(word) or word for word in self._argv)
-        raise EngineError(" ".join(f"engine {_shortened(command)!r}: {text}".split()))
+        raise EngineError(" ".join(f"engine {shortened(command)!r}: {text}".split()))
 
     def start(self) -> LineProcess:
         """Returns the running engine, started if necessary; raises ``EngineError`` if it does not get ready."""
@@ -197,7 +196,7 @@ class HubPlayer(OneByOne):
         engine.send("init")
         for message in self._until("ready", deadline):
             if message.command == "error":
-                self.fail(f"it cannot play; it said: {_shortened(message.args.get('message', ''))}")
+                self.fail(f"it cannot play; it said: {shortened(message.args.get('message', ''))}")
 
     def _until(self, command: str, deadline: float) -> list[Message]:
         """Waits for the line ``command`` while the engine gets ready; returns the messages before it."""
@@ -315,7 +314,7 @@ class HubThinking:
             self._strange += 1
             said = message.args.get("message") or message.args.get("line") or format_message(*message)
             if message.command == "error" or not self._complaint:
-                self._complaint = f"; it said: {_shortened(said)}"
+                self._complaint = f"; it said: {shortened(said)}"
             if self._strange > _MOST_STRANGE:
                 self._player.fail(f"it sent {_MOST_STRANGE} lines, but not 'done'{self._complaint}")
 
@@ -368,7 +367,7 @@ class HubThinking:
 
 def split_command(command: str) -> list[str]:
     """Program and arguments of a command; raises ``PlayerSpecError`` if it is empty or a quotation is not closed."""
-    shown = _shortened(PREFIX + command.strip())
+    shown = shortened(PREFIX + command.strip())
     try:
         argv = split_words(command)
     except ValueError as error:
@@ -376,7 +375,3 @@ def split_command(command: str) -> list[str]:
     if not argv:
         raise PlayerSpecError(f"{shown!r} is no player: after {PREFIX} write the command that starts the engine")
     return argv
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."

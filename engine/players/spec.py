@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 from pydantic import ValidationError
 
+from ..errors import shortened
 from ..search import BOARD_SEARCH, SearchConfig
 from .alphabeta import MAX_DEPTH
 from .base import PlayerError, PlayerSpecError
@@ -36,7 +37,6 @@ _ALPHABETA = "alphabeta:"
 _LEVEL = "level:"
 _EXAMPLES = {"random": "random", "rollout": "rollout:200", "alphabeta": "alphabeta:8"}
 _WITHOUT_NETWORK = (*_EXAMPLES, "tablebase", "rules", "hub")
-_SHOWN = 40  # characters of a wrong text that an error message repeats
 
 
 @dataclass(frozen=True)
@@ -205,8 +205,7 @@ def parse_player(text: str) -> PlayerSpec:
     if kind == "random" and not colon:
         return RandomSpec()
     if kind == "random" or not re.fullmatch("[0-9]{1,9}", number):
-        shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
-        raise PlayerSpecError(f"{shown!r} is no player: write it like {_EXAMPLES[kind]}")
+        raise PlayerSpecError(f"{shortened(text, 40)!r} is no player: write it like {_EXAMPLES[kind]}")
     most = MAX_ROLLOUTS if kind == "rollout" else MAX_DEPTH
     if not 1 <= int(number) <= most:
         raise PlayerSpecError(f"{text!r} is no player: its number is not in 1 to {most}")
