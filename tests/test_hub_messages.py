@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from engine.board import Board, Move
 from engine.errors import DraughtsError, FenError, IllegalMoveError
+from engine.files import bounded_lines
 from engine.hub.level import Level, parse_level
-from engine.hub.messages import MAX_LINE, HubError, Message, format_message, parse_message, read_lines
+from engine.hub.messages import MAX_LINE, HubError, Message, format_message, parse_message
 from engine.hub.notation import (
     format_move,
     format_pos,
@@ -104,7 +105,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 def test_lines_of_a_stream_are_cut_where_they_are_too_long() -> None:
     long = "x" * (3 * MAX_LINE)
-    lines = list(read_lines(io.StringIO(f"a\n{long}\nb\n{'y' * MAX_LINE}\nc")))
+    lines = list(bounded_lines(io.StringIO(f"a\n{long}\nb\n{'y' * MAX_LINE}\nc"), MAX_LINE))
     assert [line[:1] for line in lines] == ["a", "x", "b", "y", "c"]
     assert len(lines[1]) == MAX_LINE + 1
 

@@ -5,11 +5,10 @@ contain a double quote or a line break.
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple, TextIO
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from ..errors import DraughtsError, shortened
-from ..files import bounded_lines
 
 MAX_LINE = 65_536  # characters; 1,000 moves take a tenth of it
 _WORD = r'[^\s="]+'
@@ -63,8 +62,3 @@ def format_message(command: str, args: Mapping[str, object] | None = None) -> st
         text = " ".join(str(value).replace('"', "'").split())
         words.append(f"{name}={text}" if _PLAIN.fullmatch(text) else f'{name}="{text}"')
     return " ".join(words)
-
-
-def read_lines(stream: TextIO) -> Iterator[str]:
-    """The lines of a stream as they arrive; a line longer than ``MAX_LINE`` is cut to ``MAX_LINE`` + 1 characters."""
-    return bounded_lines(stream, MAX_LINE)

@@ -13,11 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TextIO
 
 from ..board import Board
-from ..errors import DraughtsError
+from ..errors import DraughtsError, one_line
+from ..files import bounded_lines
 from ..players.base import Player, close_player
 from ..players.watching import WatchablePlayer
 from .level import Level, parse_level
-from .messages import HubError, format_message, parse_message, read_lines, shown
+from .messages import MAX_LINE, HubError, format_message, parse_message, shown
 from .notation import parse_pos, play_moves, read_game, turned_pos
 from .params import POSITIONS, VARIANT, Param, Value
 from .thinking import Mode, Search, answer
@@ -51,7 +52,7 @@ def serve(
     session = _Session(worker, write, version, params)
     write.when_broken = session.stop
     try:
-        if all(session.take(line) for line in read_lines(stdin)):
+        if all(session.take(line) for line in bounded_lines(stdin, MAX_LINE)):
             session.end_of_input()
             worker.finish()
     finally:
@@ -85,9 +86,9 @@ class _Output:
             self.when_broken()
 
 
-def _error(error: BaseException | str) -> str:
-    text = " ".join(str(error).split())[:_SHOWN] or type(error).__name__
-    if not isinstance(error, ValueError | OSError | str):
+def _error(error: BaseException) -> str:
+    text = one_line(error, _SHOWN)
+    if not isinstance(error, ValueError | OSError):
         text = f"{type(error).__name__}: {text}"
     return format_message("error", {"message": text})
 
@@ -268,7 +269,7 @@ class _Session:
         board = self._board
         if board is None or not board.legal_moves:
             refused, over = "there is no position, the last one was refused", "the game is over, there is no legal move"
-            self._write(_error(f"go: {refused if board is None else over}"))
+            self._write(_error(HubError(f"go: {refused if board is None else over}")))
             self._write("done")
             return
         self._search = Search(board.copy(), self._level, modes[0] if modes else "think")

@@ -100,10 +100,8 @@ def _watch(player: WatchablePlayer, search: Search, write: Callable[[str], None]
     """Returns the move to play, and after it the expected reply if one is known."""
     started = told = time.monotonic()
     thinking = _begin(player, search)
-    seconds = getattr(player, "seconds", None) if search.level is None else search.level.seconds(search.board.ply // 2)
-    if search.endless:
-        seconds = None
-    level = None if search.endless else search.level
+    level, own = (None, None) if search.endless else (search.level, getattr(player, "seconds", None))
+    seconds = own if level is None else level.seconds(search.board.ply // 2)
     counted = level is not None and (level.nodes is not None or _goes_by_depth(level, thinking))
     forced = search.mode == "ponder" and not search.endless and len(search_moves(search.board)) == 1
     while True:
@@ -117,7 +115,7 @@ def _watch(player: WatchablePlayer, search: Search, write: Callable[[str], None]
         if not search.pondering:
             if forced or (seconds is not None and now >= search.begun + seconds - _EARLY):
                 break
-            if counted and _is_enough(level, thinking):
+            if level is not None and counted and _is_enough(level, thinking):
                 break
         if now - told >= _TELL:
             told = now
@@ -144,32 +142,25 @@ def _begin(player: WatchablePlayer, search: Search) -> Thinking:
     return thinking if usable else player.begin(search.board)
 
 
-def _goes_by_depth(level: Level | None, thinking: Thinking) -> bool:
+def _goes_by_depth(level: Level, thinking: Thinking) -> bool:
     """Whether a level's depth can limit a search: one that has a depth. Makes a step of the search to find out."""
-    if level is None or level.depth is None:
+    if level.depth is None:
         return False
     thinking.advance(0.0)
     return thinking.thought().depth is not None
 
 
-def _is_enough(level: Level | None, thinking: Thinking) -> bool:
-    if level is None:
-        return False
+def _is_enough(level: Level, thinking: Thinking) -> bool:
     if level.nodes is not None and thinking.count >= level.nodes:
         return True
     depth = None if level.depth is None else thinking.thought().depth
     return depth is not None and depth >= (level.depth or 0)
 
 
-def _depth(thought: Thought) -> int:
-    """Plies searched in full, or the length of the expected line for a search without a depth."""
-    return len(thought.line) if thought.depth is None else thought.depth
-
-
 def _info(thought: Thought, seconds: float) -> str:
-    """The ``info`` line; ``nps`` is in millions, as in Scan."""
+    """The ``info`` line; ``nps`` is in millions, as in Scan. A search without a depth shows the length of its line."""
     nodes = thought.count - thought.kept
-    args: dict[str, object] = {"depth": _depth(thought)}
+    args: dict[str, object] = {"depth": len(thought.line) if thought.depth is None else thought.depth}
     best = thought.moves[0]
     if best.proof in ("win", "loss"):
         plies = None if best.proof_plies is None else best.proof_plies + 1
