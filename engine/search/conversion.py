@@ -8,7 +8,7 @@ and the loser delays. Ranks fall with every ply, so following them cannot lead i
 
 import math
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -17,9 +17,7 @@ from ..bitboard import turned
 from ..draw_rules import is_reversible
 from ..movegen import DISTINCT, generate, new_moves
 from ..outcomes import LOSS, UNKNOWN, WIN
-
-if TYPE_CHECKING:
-    from .leaf_oracle import LeafOracle
+from .evaluator import LeafOracle
 
 _MAX_REMEMBERED = 1_000_000
 _SECOND_TRY = 20_000  # limit of positions after a larger plan has failed: the conversion may be nearer by now
@@ -40,7 +38,7 @@ class ConversionPlanner:
         max_positions: largest number of positions of a plan; a plan that needs more is given up.
     """
 
-    def __init__(self, oracle: "LeafOracle", max_positions: int = 400_000) -> None:
+    def __init__(self, oracle: LeafOracle, max_positions: int = 400_000) -> None:
         self._oracle = oracle
         self._max_positions = max_positions
         self._ranks: dict[Words, int] = {}
@@ -155,7 +153,7 @@ class _Graph:
         lost = np.flatnonzero(~self._arrays.winner[:size] & (self._arrays.ranks[:size] >= 0))
         return self._arrays.positions[lost], self._arrays.ranks[lost]
 
-    def grow(self, root: int, oracle: "LeafOracle", deadline: float) -> bool:
+    def grow(self, root: int, oracle: LeafOracle, deadline: float) -> bool:
         """Expands layers until the position with number ``root`` is ranked or it cannot go on.
 
         Returns:
@@ -169,7 +167,7 @@ class _Graph:
                 end = min(self._layer_end, self._expanded + _CHUNK)
                 children, counts, outcomes = _children(self._arrays, self._expanded, end, self._moves)
                 if self._arrays.sizes[0] + len(children) > self._max_positions:
-                    self._solve()
+                    _solve(self._arrays, self._expanded)
                     return True
                 open_ = outcomes == UNKNOWN
                 outcomes[open_], _ = oracle.judge(children[open_], patient, distances=False)
@@ -178,7 +176,7 @@ class _Graph:
                 self._make_room(len(children))
                 _link(self._arrays, self._expanded, end, children, counts, outcomes)
                 self._expanded = end
-            self._solve()
+            _solve(self._arrays, self._expanded)
             if self._layer_end == self._arrays.sizes[0]:
                 return True
             self._layer_end = int(self._arrays.sizes[0])
@@ -209,9 +207,6 @@ class _Graph:
             arrays = arrays._replace(entries=np.full(1 << (4 * needed).bit_length(), -1, np.int32))
             _enter(arrays.entries, arrays.positions, 0, size - 1)
         self._arrays = arrays
-
-    def _solve(self) -> None:
-        _solve(self._arrays, self._expanded)
 
 
 @njit(cache=True)

@@ -1,6 +1,6 @@
 """Enters values of the tables into the trees: proofs of leaves, and of the moves of a root that the tables cover.
 
-Outcomes are those of ``leaf_oracle.LeafOracle``, for the side to move.
+Outcomes are those of ``evaluator.LeafOracle``, for the side to move.
 """
 
 import numpy as np

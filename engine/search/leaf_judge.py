@@ -36,7 +36,7 @@ from ..outcomes import DRAW, LOSS, UNKNOWN, WIN
 from ..tablebase.probing import KNOWN, NOT_LOADED, probe_loaded
 from . import judging
 from .conversion import ConversionPlanner
-from .leaf_oracle import LeafOracle
+from .evaluator import LeafOracle
 from .state import SearchState
 from .tree import NO_DISTANCE
 

@@ -16,11 +16,10 @@ from ..outcomes import LOSS, UNKNOWN, WIN
 from ..tablebase.probing import no_tables
 from . import root as root_kernels
 from .config import SearchConfig
-from .evaluator import Evaluator
+from .evaluator import Evaluator, LeafOracle
 from .in_flight import drop_leaves
 from .kernels import backup_leaves, select_leaves
 from .leaf_judge import LeafJudge
-from .leaf_oracle import LeafOracle
 from .state import MAX_HISTORY, Settings, new_state
 from .step_loop import CompiledEvaluator
 from .tree import MAX_PLIES, NODE
@@ -109,7 +108,7 @@ class LockstepSearch:
         slots: number of games.
         max_simulations: largest number that ``start`` accepts, by which arenas are sized; None: that of ``config``.
         seed: seed of the random generators.
-        leaf_oracle: gives exact values of leaves with few pieces, see ``leaf_oracle``.
+        leaf_oracle: gives exact values of leaves with few pieces, see ``LeafOracle``.
 
     Raises:
         ValueError: ``config`` needs an oracle and there is none, or the trees would be too large.

@@ -55,7 +55,7 @@ class SearchState(NamedTuple):
         depths: int32 [L], index of the leaf in its path.
         pledges: float32 [L, MAX_DEPTH, 2], value and draw, see ``in_flight``.
         codes: uint64 [L, MAX_MOVES], move codes of the leaf's children.
-        outcomes: uint8 [L], the tables' outcome of the leaf for its side to move, see ``leaf_oracle``.
+        outcomes: uint8 [L], the tables' outcome of the leaf for its side to move, see ``LeafOracle``.
         plies: int16 [L], the tables' distance to the end of the game; -1 if unknown.
         leaves: uint32 [L, 4], waiting positions: own, opp, kings, reversible plies, seen by the side to move.
         waiting: int32 [L], lanes of the waiting positions.

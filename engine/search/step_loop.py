@@ -41,7 +41,6 @@ class CompiledEvaluator(Evaluator, Protocol):
 
     def search(self, state: SearchState, settings: Settings, tables: Tables, steps: int) -> StepCounts:
         """Makes up to ``steps`` steps in every active game; 0 only compiles."""
-        ...
 
 
 @njit(inline="always")
