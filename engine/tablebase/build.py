@@ -38,7 +38,7 @@ def _arrays(
     try:
         if task.distances:
             distances = DiskDistances(pieces, folder, only) if room.distances_on_disk else DenseDistances(pieces)
-        taken = sum(array.disk_bytes() for array in _on_disk(tables, distances))
+        taken = sum(array.left_bytes(folder) for array in _on_disk(tables, distances))
         check_disk(folder, task, room, taken, lacking_bytes(folder, task))
     except ValueError:
         for array in _on_disk(tables, distances):

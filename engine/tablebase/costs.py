@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple, TypedDict
 
 from .layout import layout_of
-from .material import MAX_PIECES, MIN_PIECES, Material, materials, pairs_up_to
+from .material import MAX_PIECES, MIN_PIECES, Material, pairs_of, pairs_up_to
 from .plan import Task, needed_bytes
 from .store import KINDS, find_files
 
@@ -73,8 +73,7 @@ def distance_costs(folders: Iterable[Path], pieces: int) -> tuple[int, float]:
     there = {pair for pair, kind in find_files(folders) if kind == "distance"}
     size, seconds = 0.0, 0.0
     for number in range(MIN_PIECES, pieces + 1):
-        pairs = [material for material in materials(number) if material.leads]
-        missing = _share(pairs, [pair for pair in pairs if pair not in there])
+        missing = _share(number, {*pairs_of(number)} - there)
         size += _MEASURED_DISTANCES[number].file_bytes * missing
         seconds += _MEASURED_DISTANCES[number].seconds * missing
     return round(size), seconds
@@ -85,9 +84,8 @@ def lacking_bytes(folder: Path, task: Task) -> int:
     there = find_files([folder])
     size = 0.0
     for number in range(MIN_PIECES, task.pairs[-1].pieces + 1):
-        pairs = [material for material in materials(number) if material.leads]
         values, distances = (
-            _share(pairs, [pair for pair in task.pairs if (pair, kind) not in there]) for kind in KINDS
+            _share(number, [pair for pair in task.pairs if (pair, kind) not in there]) for kind in KINDS
         )
         size += _MEASURED[number].file_bytes * values
         size += _MEASURED_DISTANCES[number].file_bytes * distances if number <= task.distances else 0
@@ -95,9 +93,8 @@ def lacking_bytes(folder: Path, task: Task) -> int:
 
 
 def _costs(pieces: int, there: dict[Material, int]) -> TableCosts:
-    pairs = [material for material in materials(pieces) if material.leads]
-    missing = _share(pairs, [pair for pair in pairs if pair not in there])
-    all_of_them = _MEASURED[pieces]
+    pairs, all_of_them = pairs_of(pieces), _MEASURED[pieces]
+    missing = _share(pieces, {*pairs} - there.keys())
     return {
         "pieces": pieces,
         "pairs": len(pairs),
@@ -109,7 +106,7 @@ def _costs(pieces: int, there: dict[Material, int]) -> TableCosts:
     }
 
 
-def _share(pairs: Iterable[Material], some: Container[Material]) -> float:
-    """The fraction of the pairs' words that ``some`` of them have."""
-    words = {pair: layout_of(pair).words for pair in pairs}
+def _share(pieces: int, some: Container[Material]) -> float:
+    """The fraction of the words of all pairs of ``pieces`` pieces that ``some`` of these have."""
+    words = {pair: layout_of(pair).words for pair in pairs_of(pieces)}
     return sum(count for pair, count in words.items() if pair in some) / sum(words.values())

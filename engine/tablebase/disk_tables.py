@@ -156,10 +156,6 @@ class OnDisk(Dense):
         self._record.slices = [material.name for material in self.filled()]
         atomic_write(self._record_file, self._record.model_dump_json().encode())
 
-    def disk_bytes(self) -> int:
-        """Bytes that the file of rows takes on the disk now."""
-        return self.left_bytes(self._file.parent)
-
     def close(self) -> None:
         """Releases the lock, so that another build can use the files."""
         self._held.close()

@@ -105,6 +105,11 @@ def materials_between(fewest: int, most: int) -> list[Material]:
     return [material for pieces in range(fewest, most + 1) for material in materials(pieces)]
 
 
+def pairs_of(pieces: int) -> list[Material]:
+    """The first slice of every pair with exactly ``pieces`` pieces, in an order in which they can be solved."""
+    return [material for material in materials(pieces) if material.leads]
+
+
 def pairs_up_to(pieces: int) -> list[Material]:
     """The first slice of every pair of 2 to ``pieces`` pieces, in an order in which they can be solved."""
     return [material for material in materials_between(MIN_PIECES, pieces) if material.leads]

@@ -12,7 +12,7 @@ from .dense import DenseDistances, DenseTables
 from .layout import Layout, layout_of
 from .material import Material, slices_of
 from .parts import parts_of, waves_of
-from .solver import NO_MARKS, WHOLE_WORDS
+from .solver import NO_MARKS, solved_parts
 
 _OPEN_BYTES = 2 * (DenseTables.row.itemsize + NO_MARKS.itemsize)  # per word being solved: open positions, and marks
 _DATING_BYTES = 2 * 2 * DenseTables.row.itemsize  # same, for distances: seeds and dated positions of both sides
@@ -103,7 +103,7 @@ class Task(NamedTuple):
 def needed_bytes(task: Task, room: Room = IN_MEMORY) -> Needs:
     """What a task needs from nothing."""
     pairs, places = task.pairs, [0, 0]
-    places[0] += max(_solved_at_once(layout_of(pair)) for pair in pairs) * _OPEN_BYTES
+    places[0] += max(solved_parts(layout_of(pair)).words for pair in pairs) * _OPEN_BYTES
     second_side = _three_waves if room.values_on_disk and not (task.whole_sides or task.distances) else _all_words
     places[room.values_on_disk] += _held_bytes(pairs, DenseTables.row.itemsize, second_side)
     if dated := [pair for pair in pairs if pair.pieces <= task.distances]:
@@ -170,11 +170,6 @@ def check_disk(folder: Path, task: Task, room: Room, taken: int = 0, tables: int
 def _costs(task: Task) -> str:
     memory, (least, disk) = needed_bytes(task).memory, needed_bytes(task, rooms(task)[-1])
     return f"{task} take {memory / 1e9:.1f} GB of memory, or {least / 1e9:.1f} GB and {disk / 1e9:.1f} GB of disk"
-
-
-def _solved_at_once(layout: Layout) -> int:
-    """Words of a part of a pair, see ``solver.problem_of``."""
-    return layout.words if layout.words < WHOLE_WORDS else parts_of(layout).words
 
 
 def _all_words(layout: Layout) -> int:

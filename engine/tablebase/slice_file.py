@@ -19,7 +19,7 @@ import numpy as np
 import zstandard
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ..files import StorageError, atomic_write
+from ..files import atomic_write, cannot_read
 from ..frames import decompressed
 from .distance import decode_distances
 from .folder import build_advice
@@ -145,7 +145,7 @@ class SliceFile:
         except FileNotFoundError:
             raise
         except OSError as error:
-            raise StorageError(error.errno, f"cannot read {self.path}: {error.strerror}") from error
+            raise cannot_read(self.path, error) from error
         try:
             self.header = self._read_header(size)
             try:

@@ -145,6 +145,11 @@ class Problem(NamedTuple):
         map_threads(workers, in_turn, jobs_of(wave, self.parts.words))
 
 
+def solved_parts(layout: Layout) -> Parts:
+    """The parts by which a pair is solved: a small one as a whole."""
+    return Parts(None, 1, layout.words) if layout.words < WHOLE_WORDS else parts_of(layout)
+
+
 def jobs_of(wave: list[int], words: int) -> Iterator[list[int]]:
     """The parts of a wave, each of ``words`` words; small parts are joined to groups (``_JOB_WORDS``)."""
     most = max(1, _JOB_WORDS // words)
@@ -153,9 +158,7 @@ def jobs_of(wave: list[int], words: int) -> Iterator[list[int]]:
 
 def problem_of(layout: Layout, slices: np.ndarray, words: np.ndarray, values: Values) -> Problem:
     """Makes the ``Problem`` of a pair; see there for the arguments."""
-    whole = layout.words < WHOLE_WORDS
-    parts = Parts(None, 1, layout.words) if whole else parts_of(layout)
-    return Problem(layout, parts, grids_of(layout), slices, words, values)
+    return Problem(layout, solved_parts(layout), grids_of(layout), slices, words, values)
 
 
 def solve_pair(

@@ -190,7 +190,7 @@ class BlockStore:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise _closed()
+            raise ValueError("these tables were closed; open them again")
 
     def _probe_loaded(self, positions: np.ndarray, distances: bool, scores: np.ndarray, states: np.ndarray) -> None:
         """Probes the blocks in memory with all cores."""
@@ -310,7 +310,3 @@ class BlockStore:
         self._hurry.set()
         self._loader.shutdown()  # what is asked for is still read: threads may wait for it
         self._closing.close()
-
-
-def _closed() -> ValueError:
-    return ValueError("these tables were closed; open them again")
