@@ -71,7 +71,11 @@ def tokenize(lines: Iterable[str], first_line: int = 1) -> Iterator[Token]:
                 parts.append(part)
             if end < 0:
                 continue
-            yield opened._replace(text=_words(" ".join(parts))) if room >= 0 else _too_long(opened)
+            if room < 0:
+                reason = f"the comment that begins here has more than {MAX_COMMENT:,} characters"
+                yield opened._replace(kind="bad", text=reason)
+            else:
+                yield opened._replace(text=_words(" ".join(parts)))
             opened, position = None, end + 1
         elif text.startswith("%"):
             continue
@@ -93,10 +97,6 @@ def tokenize(lines: Iterable[str], first_line: int = 1) -> Iterator[Token]:
                 yield token._replace(text=token.text.replace(" ", "")) if kind == "move" else token
     if opened is not None:
         yield opened._replace(kind="bad", text="the comment that begins here is not closed with }")
-
-
-def _too_long(comment: Token) -> Token:
-    return comment._replace(kind="bad", text=f"the comment that begins here has more than {MAX_COMMENT:,} characters")
 
 
 def _starts_game(token: Token) -> bool:

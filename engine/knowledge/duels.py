@@ -41,10 +41,6 @@ def duels() -> np.ndarray:
     return values
 
 
-def _neighbours(bit: int) -> list[int]:
-    return [other for other in _BITS if STEPS[bit, other] == 1 and ROW[bit] != ROW[other]]
-
-
 @cache
 def runs() -> np.ndarray:
     """Whether a lone man reaches the king row against a lone king, whatever the king does: bool [2, 32, 32].
@@ -53,7 +49,7 @@ def runs() -> np.ndarray:
     moves towards row 7, where no king can capture it.
     """
     crowned = np.zeros((2, NUM_SQUARES, NUM_SQUARES), bool)
-    steps = {bit: _neighbours(bit) for bit in _BITS}
+    steps = {bit: [to for to in _BITS if STEPS[bit, to] == 1 and ROW[bit] != ROW[to]] for bit in _BITS}
     places = {(int(ROW[bit]), int(COLUMN[bit])): bit for bit in _BITS}
 
     def takes(taker: int, taken: int) -> bool:

@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ..board import Board, Move
-from ..players.base import search_moves
 from ..search.conversion import ConversionPlanner
 from ..tablebase import MissingTableError, Tablebase
 
@@ -60,8 +59,7 @@ def known_moves(tables: Tablebase, board: Board) -> list[KnownMove]:
         MissingTableError: no table covers the position after one of the moves.
     """
     known = []
-    moves = search_moves(board) if board.legal_moves else []
-    for move in sorted(moves, key=lambda one: (one.start, one.end, one.path)):
+    for move in sorted(board.distinct_moves, key=lambda one: (one.start, one.end, one.path)):
         behind = board.copy()
         behind.push(move)
         plies, value = plies_of(tables, behind), tables.probe_wdl(behind) if behind.legal_moves else -1

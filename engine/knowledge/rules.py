@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 from ..bitboard import turned
-from ..files import StorageError, atomic_write
+from ..files import atomic_write, cannot_read
 from ..outcomes import OUTCOMES
 from ..sealed import sealed, unsealed
 from ..tablebase.layout import code_of
@@ -150,10 +150,8 @@ class Judge:
         """The number of the rule that decides a position, seen by its side to move, and the estimated plies to the
         game's end: 0 for a draw."""
         self._tables = self._tables or new_lookup()
-        position, knowledge = (
-            (np.uint32(own), np.uint32(opp), np.uint32(kings)),
-            (self._masks, self._points, self._rows),
-        )
+        position = np.uint32(own), np.uint32(opp), np.uint32(kings)
+        knowledge = self._masks, self._points, self._rows
         rule, plies = _judge(*position, self._tables, *knowledge, self._words, self._quantities)
         return int(rule), float(plies)
 
@@ -207,7 +205,7 @@ def load_rules(path: Path | None = None) -> RuleList:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise StorageError(error.errno, f"cannot read {path}: {error.strerror}") from error
+        raise cannot_read(path, error) from error
     try:
         return _parse(unsealed(data))
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:

@@ -89,14 +89,10 @@ def opposition_reason(fault: Fault, proof: Proof) -> Reason | None:
     owned = has_the_move(board)
     deed = "gives up the move (the opposition)" if owned else f"leaves the move (the opposition) to {color.other}"
     text = f"{name} {deed}"
-    if fault.better.captured == () and _exchanges(fault.line):
+    if not fault.better.captured and any(reply.captured for reply in fault.line[1:2]):
         exchange = f"the exchange {pdn_line(board, tuple(ends[0].move_stack))}"
         text += f", which {exchange} keeps" if owned else f"; {exchange} gains it"
     return Reason(Kind.OPPOSITION, proof, f"{text}.", (fault.move.start, fault.move.end), line)
-
-
-def _exchanges(line: tuple[Move, ...]) -> bool:
-    return len(line) > 1 and bool(line[1].captured)
 
 
 def _settled(board: Board, line: tuple[Move, ...]) -> Board:

@@ -13,11 +13,7 @@ _RESULTS = {0: "a draw", -1: "a loss"}
 
 def pdn_line(board: Board, moves: Sequence[Move]) -> str:
     """Moves from a position in PDN; cut after ``SHOWN`` plies."""
-    after, texts = Board(board.fen()), []
-    for move in moves[:SHOWN]:
-        texts.append(after.pdn(move))
-        after.push(move)
-    return " ".join([*texts, *(["and so on"] if len(moves) > SHOWN else [])])
+    return " ".join([*board.pdn_line(moves[:SHOWN]), *(["and so on"] if len(moves) > SHOWN else [])])
 
 
 def counted(number: int, noun: str) -> str:
