@@ -99,10 +99,7 @@ class AlphaBetaPlayer:
 
     def begin(self, board: Board, purpose: Purpose = "move") -> "Deepening":
         noise = 0 if purpose == "analysis" else NOISE
-        depth = self.depth if purpose == "move" else MAX_DEPTH
-        return self._begun(board, depth, noise, self._nodes if purpose == "move" else None)
-
-    def _begun(self, board: Board, depth: int, noise: int, nodes: int | None) -> "Deepening":
+        depth, nodes = (self.depth, self._nodes) if purpose == "move" else (MAX_DEPTH, None)
         return Deepening(self._state, board, depth, noise, next_random(self._random), self._search, nodes)
 
     def analyse(self, board: Board) -> "Deepening":
@@ -115,7 +112,8 @@ class AlphaBetaPlayer:
 
     def _searched(self, board: Board, noise: int) -> "Deepening":
         """Searches a board to the player's limits and returns the finished search."""
-        search = self._begun(board, self.depth, noise, self._nodes)
+        salt = next_random(self._random)
+        search = Deepening(self._state, board, self.depth, noise, salt, self._search, self._nodes)
         search.advance(_NEVER if self.seconds is None else self.seconds)
         return search
 

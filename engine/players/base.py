@@ -53,16 +53,12 @@ class OneByOne(ABC):
 
 def close_player(player: Player | None) -> None:
     """Calls the player's ``close``, if it has one: ends a running engine, or a search in the opponent's time."""
-    close = getattr(player, "close", None)
-    if close is not None:
-        close()
+    getattr(player, "close", lambda: None)()
 
 
 def rest_player(player: Player) -> None:
     """Calls the player's ``rest``, if it has one: ends a search in the opponent's time, until its next move."""
-    rest = getattr(player, "rest", None)
-    if rest is not None:
-        rest()
+    getattr(player, "rest", lambda: None)()
 
 
 def search_moves(board: Board) -> list[Move]:
