@@ -97,14 +97,7 @@ def _parse_side(text: str, shown: str) -> tuple[set[int], set[int]]:
 
 
 def parse_fen(fen: str) -> tuple[Color, int, int, int]:
-    """Reads a FEN.
-
-    Returns:
-        Side to move and the words ``own``, ``opp``, ``kings`` seen by it.
-
-    Raises:
-        FenError: what is wrong with the text or the position, and where.
-    """
+    """Side to move and the words ``own``, ``opp``, ``kings`` seen by it; raises ``FenError``."""
     return _parsed(fen) if len(fen) <= _LONGEST else _parsed.__wrapped__(fen)
 
 
@@ -163,10 +156,8 @@ def format_fen(turn: Color, own: int, opp: int, kings: int) -> str:
 def fen_of_pieces(turn: Color, pieces: Mapping[int, Piece]) -> str:
     """The FEN of pieces given as PDN number → (colour, is king); the rules are not asked.
 
-    No ranges, spaces or dot; White first; men before kings, each in increasing order.
-
-    Raises:
-        FenError: a piece is of no ``Color``, like ``Piece(True, Color.BLACK)``.
+    No ranges, spaces or dot; White first; men before kings, each in increasing order. Raises ``FenError`` if a piece is
+    of no ``Color``, like ``Piece(True, Color.BLACK)``.
     """
     for number, piece in pieces.items():
         if not isinstance(piece[0], Color):

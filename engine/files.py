@@ -116,8 +116,7 @@ def cannot_read(path: str | os.PathLike[str], error: Exception) -> StorageError:
 def read_text(path: str | os.PathLike[str], most: int = LARGEST_TEXT) -> str:
     """The text of a file that people or older programs wrote: UTF-8; lines that are not are read as Latin-1.
 
-    Raises:
-        StorageError: the file cannot be read, or is larger than ``most`` bytes.
+    Raises ``StorageError`` if the file cannot be read, or is larger than ``most`` bytes.
     """
     try:
         with open(path, "rb") as file:
@@ -141,11 +140,7 @@ def decoded(line: bytes) -> str:
 
 
 def make_folder(path: str | os.PathLike[str]) -> None:
-    """Makes a folder and those above it, where they are not there yet.
-
-    Raises:
-        StorageError: no permission, or a file of that name is in the way.
-    """
+    """Makes a folder and those above it, where they are not there yet; raises ``StorageError``."""
     try:
         Path(path).mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -6,8 +6,7 @@ import zstandard
 def decompressed(frame: bytes, size: int) -> bytes:
     """What a frame holds; memory is allocated only if it says that this is ``size`` bytes.
 
-    Raises:
-        ValueError: it is no frame, is damaged, or holds another number of bytes.
+    Raises ``ValueError`` if it is no frame, is damaged, or holds another number of bytes.
     """
     try:
         if zstandard.frame_content_size(frame) != size:

@@ -42,11 +42,8 @@ def interrupt_noted() -> Iterator[Callable[[], bool]]:
 
 @contextmanager
 def interrupt_held() -> Iterator[None]:
-    """Puts an interrupt off to the end of the ``with`` statement; see ``interrupt_noted``.
-
-    Raises:
-        KeyboardInterrupt: at the end, if the user has asked for it meanwhile.
-    """
+    """Puts an interrupt off to the end of the ``with`` statement, which then raises ``KeyboardInterrupt``; see
+    ``interrupt_noted``."""
     with interrupt_noted() as interrupted:
         yield
     if interrupted():
@@ -54,13 +51,10 @@ def interrupt_held() -> Iterator[None]:
 
 
 def map_threads(executor: Executor, work: Callable[..., T], *arguments: Iterable[Any]) -> list[T]:
-    """``executor.map`` to its end, in order.
+    """``executor.map`` to its end, in order; an interrupt meanwhile is raised then.
 
     Whoever waits for threads is inside a lock nearly all the time; an interrupt there ends as another error than
     ``KeyboardInterrupt`` (``RuntimeError``: cannot release un-acquired lock).
-
-    Raises:
-        KeyboardInterrupt: when all is done, if the user has asked for it meanwhile.
     """
     with interrupt_held():
         return list(executor.map(work, *arguments))

@@ -26,9 +26,7 @@ def sealed(fields: Mapping[str, Any]) -> bytes:
 def unsealed(data: bytes | str) -> Any:
     """What such a file says, without its checksum. Files without one are older, or somebody has changed them.
 
-    Raises:
-        ChecksumError: its checksum is wrong.
-        ValueError: it is no JSON.
+    Raises ``ChecksumError`` if its checksum is wrong, another ``ValueError`` if it is no JSON.
     """
     try:
         fields = json.loads(data)

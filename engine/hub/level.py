@@ -54,10 +54,9 @@ class Level(NamedTuple):
 
 
 def parse_level(args: Mapping[str, str]) -> Level | None:
-    """Returns the level that a command's arguments give, None if they give no limit. Unknown arguments are ignored.
+    """The level that a command's arguments give, None if they give no limit. Unknown arguments are ignored.
 
-    Raises:
-        HubError: a value is not a number, or is out of range.
+    Raises ``HubError`` if a value is not a number, or is out of range.
     """
     level = Level(
         depth=_number(args, "depth", int, 1),

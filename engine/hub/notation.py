@@ -30,12 +30,7 @@ def format_pos(board: Board) -> str:
 
 
 def parse_pos(text: str) -> Board:
-    """A board with the position of a text.
-
-    Raises:
-        HubError: the text is not a position of 32 squares.
-        FenError: the rules do not allow the position.
-    """
+    """A board with the position of a text; raises ``HubError``, or ``FenError`` if the rules do not allow it."""
     if not _POS.fullmatch(text):
         raise HubError(f"{shown(text)} is no position: B or W, then one of b, w, B, W, e for each of {NUMBERS} squares")
     letters = [(number, letter) for number, letter in enumerate(text) if number > 0 and letter != "e"]
@@ -57,9 +52,7 @@ def parse_move(board: Board, text: str) -> Move:
     """The legal move that a text names, either with the squares of the captured pieces or in a form of PDN.
 
     The two forms cannot be confused: the square of a captured piece is occupied, a square passed in PDN is empty.
-
-    Raises:
-        IllegalMoveError: the text is not a move, or fits no legal move, or fits several.
+    Raises ``IllegalMoveError`` as ``Board.parse_pdn`` does.
     """
     if re.fullmatch("[0-9]{1,2}(?:[-x:][0-9]{1,2}){2,}", text):
         start, end, *taken = (int(number) for number in re.split("[-x:]", text))

@@ -76,9 +76,7 @@ class Search:
 def answer(player: Player, search: Search, write: Callable[[str], None]) -> str:
     """Searches, writes ``info`` lines, and returns the ``done`` line as soon as it may be sent.
 
-    Raises:
-        PlayerError: there is no legal move.
-        IllegalMoveError: the player's move is not legal.
+    Raises ``PlayerError`` without a legal move, ``IllegalMoveError`` if the player's move is not legal.
     """
     moves = search_moves(search.board)
     line: tuple[Move, ...]

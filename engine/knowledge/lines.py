@@ -55,8 +55,7 @@ class KnownMove(NamedTuple):
 def known_moves(tables: Tablebase, board: Board) -> list[KnownMove]:
     """All moves of a position, in the order of their squares; none if the game is over.
 
-    Raises:
-        MissingTableError: no table covers the position after one of the moves.
+    Raises ``MissingTableError`` if no table covers the position after one of the moves.
     """
     known = []
     for move in sorted(board.distinct_moves, key=lambda one: (one.start, one.end, one.path)):
@@ -91,8 +90,7 @@ class Prover:
     def prove(self, board: Board, plies: int = MOST_PLIES) -> Proof:
         """What the tables say about a position that has a legal move, with a line of at most ``plies`` plies.
 
-        Raises:
-            MissingTableError: no table covers the position or one that can follow.
+        Raises ``MissingTableError`` if no table covers the position or one that can follow.
         """
         value = self._tables.probe_wdl(board)
         if value == 0:

@@ -196,9 +196,7 @@ def save_rules(path: Path, rules: RuleList) -> None:
 def load_rules(path: Path | None = None) -> RuleList:
     """Reads the rules of a file; the rules of the package if ``path`` is None.
 
-    Raises:
-        RulesError: the file is damaged, or has another version.
-        StorageError: the file cannot be read.
+    Raises ``StorageError``, or ``RulesError`` if the file is damaged or has another version.
     """
     if path is None:
         return _shipped()

@@ -105,8 +105,7 @@ class AlphaBetaPlayer:
     def analyse(self, board: Board) -> "Deepening":
         """Searches the position to the player's depth or time limit, without noise, and returns the finished search.
 
-        Raises:
-            PlayerError: there is no legal move.
+        Raises ``PlayerError`` if there is no legal move.
         """
         return self._searched(board, 0)
 

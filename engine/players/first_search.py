@@ -38,8 +38,7 @@ def search_is_compiled() -> bool:
 def search_once() -> Iterator[Board]:
     """Searches the start position, and an endgame if there are tables, for a moment; yields each board afterwards.
 
-    Raises:
-        TableFileError: a table in the default folder is damaged or foreign.
+    Raises ``TableFileError`` if a table in the default folder is damaged or foreign.
     """
     tables = open_tablebase() if played.HAS_TABLES else None
     config = SearchConfig(oracle="tablebase" if tables else "off", leaves_in_flight=16, shot_prior=0.3)

@@ -104,11 +104,7 @@ class HubPlayer(OneByOne):
 
     def begin(self, board: Board, purpose: Purpose = "move") -> "HubThinking":
         """See ``WatchablePlayer.begin``; the engine keeps its own time. A search is stopped when the last reference to
-        it is gone.
-
-        Raises:
-            EngineError: the engine cannot be started, or does not stop its earlier search.
-        """
+        it is gone. Raises ``EngineError`` if the engine cannot be started, or does not stop its earlier search."""
         moves, same_game = search_moves(board), self._continues(board)
         if self._engine is not None and not same_game and not self._engine.alive:
             self._end()  # the engine ended after its last game, which is not an error
@@ -212,8 +208,7 @@ class HubPlayer(OneByOne):
     def receive(self, seconds: float) -> Message | None:
         """The engine's next message; None if none arrives within ``seconds``. An unknown line has an empty command.
 
-        Raises:
-            EngineError: the engine has ended or closed its output, or the player was closed.
+        Raises ``EngineError`` if the engine has ended or closed its output, or the player was closed.
         """
         if self._engine is None:
             self.fail("it was closed")

@@ -70,9 +70,7 @@ def write_book(path: Path, book: PuzzleBook) -> None:
 def read_book(path: Path) -> PuzzleBook:
     """Reads a file of puzzles. Does not check that their moves are legal.
 
-    Raises:
-        StorageError: the file cannot be read.
-        PuzzleFileError: the file is damaged, or is not a file of puzzles.
+    Raises ``StorageError``, or ``PuzzleFileError`` if the file is damaged or is not a file of puzzles.
     """
     try:
         data = path.read_bytes()

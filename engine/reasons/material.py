@@ -89,8 +89,7 @@ class MaterialSearch:
     def prospects(self, board: Board, depth: int | None = None) -> list[Prospect]:
         """Results of the depths 1, 2, ..., up to ``depth`` (None: the usual one), or until the game is decided.
 
-        Raises:
-            PlayerError: there is no legal move.
+        Raises ``PlayerError`` if there is no legal move.
         """
         thinking = self._player.begin(Board(board.fen()), "analysis")
         found: list[Prospect] = []

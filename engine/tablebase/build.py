@@ -127,9 +127,7 @@ class Builder:
     def run(self) -> Iterator[Step]:
         """Builds pair by pair; existing files are checked first, and kept.
 
-        Raises:
-            TableFileError: a file in the folder is damaged or foreign.
-            StorageError: a file cannot be written.
+        Raises ``TableFileError`` if one of these is damaged or foreign, ``StorageError`` if a file cannot be written.
         """
         pairs, only = self._pairs, self._only
         lacking = {pair: missing_files(self.folder, pair, self._distances is not None) for pair in pairs}

@@ -269,11 +269,7 @@ class DenseTables(Dense):
     def fill_from(self, folder: Path, pair: Material, workers: Workers) -> tuple[Values, bool]:
         """Fills in a pair from the folder's file or, without one, by solving it.
 
-        Returns:
-            The pair's values, and whether it was solved.
-
-        Raises:
-            TableFileError: the file is damaged or foreign.
+        Returns its values, and whether it was solved. Raises ``TableFileError`` if the file is damaged or foreign.
         """
         path = folder / file_name(pair, "wdl")
         if not path.exists():
@@ -292,10 +288,7 @@ class DenseTables(Dense):
     def lookup(self, positions: np.ndarray) -> np.ndarray:
         """Values int8 [N] (1 win, 0 draw, -1 loss, for the side to move) of positions uint32 [N, 3 or more].
 
-        Both sides must have pieces.
-
-        Raises:
-            KeyError: a position's slice is not filled in.
+        Both sides must have pieces. Raises ``KeyError`` if a position's slice is not filled in.
         """
         values = np.zeros(len(positions), np.int8)
         if not _lookup_many(positions, self.slices, self.words, values):

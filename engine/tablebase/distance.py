@@ -77,8 +77,7 @@ def encode_distances(block: int, grid: Grid, values: np.ndarray, halves: np.ndar
 def decode_distances(data: bytes) -> np.ndarray:
     """Decompresses the half distances of a block, uint8 [BLOCK_WORDS, 32]; valid only for positions that are stored.
 
-    Raises:
-        ValueError: the bytes are not a block.
+    Raises ``ValueError`` if the bytes are not a block.
     """
     plain = decompressed(data, BLOCK_WORDS * NUM_SQUARES)
     return np.frombuffer(plain, np.uint8).reshape(BLOCK_WORDS, NUM_SQUARES)

@@ -66,11 +66,7 @@ def slices_of(pair: Material) -> list[Material]:
 
 
 def parse_name(name: str) -> Material:
-    """The material of a slice's name.
-
-    Raises:
-        ValueError: not four digits, a side without pieces, or more than ``MAX_PIECES`` pieces.
-    """
+    """The material of a slice's name; raises ``ValueError`` if it is not four digits, or there are no tables of it."""
     if len(name) == 4 and name.isascii() and name.isdigit():
         own_kings, opp_kings, own_men, opp_men = map(int, name)
         material = Material(own_men, own_kings, opp_men, opp_kings)

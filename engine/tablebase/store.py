@@ -47,8 +47,7 @@ _COMPARED = 256  # number of places compared: a new block takes the one that was
 def find_files(folders: Iterable[Path]) -> dict[tuple[Material, Kind], Path]:
     """The table files of folders by pair and kind; if several folders have a file, that of the first folder.
 
-    Raises:
-        StorageError: a folder does not exist or cannot be read.
+    Raises ``StorageError`` if a folder does not exist or cannot be read.
     """
     return {key: paths[0] for key, paths in find_copies(folders).items()}
 
