@@ -1,6 +1,7 @@
 """Perft: counts of the positions reached after a number of plies, with figures for the command line."""
 
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -20,28 +21,24 @@ def count(board: Board, depth: int, distinct: bool = False) -> int:
     Args:
         distinct: count captures that reach the same position once, else every path apart.
     """
-    return _count([np.uint32(word) for word in board.words()], depth, distinct, movegen.new_moves(_AT_ONCE))
+    return _count(map(np.uint32, board.words()), depth, distinct)
 
 
-def _count(words: list[np.uint32], depth: int, distinct: bool, below: np.ndarray) -> int:
-    """``count`` of a position (own, opp, kings); ``below``: space for the moves of ``_AT_ONCE`` plies."""
+def _count(words: Iterable[np.uint32], depth: int, distinct: bool) -> int:
+    """``count`` of a position: own, opp, kings."""
     own, opp, kings = words
     if depth <= _AT_ONCE:
-        return int(movegen.perft(own, opp, kings, depth, below, distinct))
-    moves, total = movegen.new_moves(), 0
-    for move in moves[: movegen.generate(own, opp, kings, moves, distinct)]:
-        after = [turned(move[name]) for name in ("opp", "own", "kings")]
-        total += _count(after, depth - 1, distinct, below)
-    return total
+        return int(movegen.perft(own, opp, kings, depth, movegen.new_moves(_AT_ONCE), distinct))
+    moves = movegen.new_moves()
+    found = moves[: movegen.generate(own, opp, kings, moves, distinct)]
+    return sum(_count((turned(move[name]) for name in ("opp", "own", "kings")), depth - 1, distinct) for move in found)
 
 
 def divide(board: Board, depth: int, distinct: bool = False) -> dict[str, int]:
     """``count`` split by the first move (every capture path apart unless ``distinct``); depth is at least 1."""
-    below = movegen.new_moves(_AT_ONCE)
-    counts: dict[str, int] = {}
+    counts = {}
     for move, (own, opp, kings) in generated_moves(*board.words(), board.turn, distinct):
-        after = [turned(np.uint32(word)) for word in (opp, own, kings)]
-        counts[str(move)] = _count(after, depth - 1, distinct, below)
+        counts[str(move)] = _count((turned(np.uint32(word)) for word in (opp, own, kings)), depth - 1, distinct)
     return counts
 
 
