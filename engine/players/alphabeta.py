@@ -139,14 +139,7 @@ class Deepening:
     unit: Unit = "nodes"
 
     def __init__(
-        self,
-        state: SearchState,
-        board: Board,
-        depth: int,
-        noise: int,
-        salt: int,
-        search: NodeSearch,
-        nodes: int | None,
+        self, state: SearchState, board: Board, depth: int, noise: int, salt: int, search: NodeSearch, nodes: int | None
     ) -> None:
         self._moves = search_moves(board)
         self._board, self._state, self._most = board.copy(), state, depth

@@ -398,8 +398,8 @@ def _judge(line, now, _):
 
 
 @njit(inline="always")
-def _rate(state, ply, _):
-    """Changes nothing."""
+def rate_nothing(state, ply, _):
+    """The ``rate`` of a search that does not prune."""
 
 
 @njit(cache=True, nogil=True)
@@ -409,4 +409,4 @@ def search_nodes(state, budget):
     ``frames[0]`` then holds the root's score and best move. Before that, it holds the best of the root's moves searched
     so far, or ``NO_MOVE`` as the best move if none has been searched.
     """
-    return search_with(state, budget, _judge, _rate, 0)
+    return search_with(state, budget, _judge, rate_nothing, 0)

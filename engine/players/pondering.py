@@ -3,12 +3,18 @@
 import contextlib
 import threading
 from collections.abc import Sequence
+from typing import Any
 
 from ..board import Board, Move
 from .search_player import SearchPlayer, TreeSearch
 from .watching import Purpose
 
 _SLICE_S = 0.02  # seconds of search between two checks whether the opponent has moved
+
+
+def _of_player(name: str) -> Any:
+    """A property that reads and sets the attribute of this name of the player that ponders."""
+    return property(lambda self: getattr(self._player, name), lambda self, value: setattr(self._player, name, value))
 
 
 class PonderingPlayer:
@@ -20,27 +26,14 @@ class PonderingPlayer:
         player: should keep its tree from move to move (``config.reuse_tree``); without this, pondering is useless.
     """
 
+    seconds: float | None = _of_player("seconds")
+    planning_s: float | None = _of_player("planning_s")
+
     def __init__(self, player: SearchPlayer) -> None:
         self.name = player.name
         self._player = player
         self._thread: threading.Thread | None = None
         self._enough = threading.Event()
-
-    @property
-    def seconds(self) -> float | None:
-        return self._player.seconds
-
-    @seconds.setter
-    def seconds(self, seconds: float | None) -> None:
-        self._player.seconds = seconds
-
-    @property
-    def planning_s(self) -> float | None:
-        return self._player.planning_s
-
-    @planning_s.setter
-    def planning_s(self, seconds: float | None) -> None:
-        self._player.planning_s = seconds
 
     def seed(self, seed: int) -> None:
         self.rest()

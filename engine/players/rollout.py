@@ -245,20 +245,13 @@ class RolloutSearch:
     def progress(self) -> float:
         return self.count / self.simulations
 
-    def run(self, simulations: int) -> None:
-        """Makes at most ``simulations`` more roll-outs, up to the limit of this search."""
-        simulations = min(simulations, self.simulations - self.count)
-        if simulations > 0:
-            self._size = uct_search(self._arena, self._root, self._size, simulations)
-
     def advance(self, seconds: float) -> bool:
         deadline = time.perf_counter() + seconds
-        while True:
-            self.run(_SLICE)
-            if self.count == self.simulations:
-                return False
+        while left := self.simulations - self.count:
+            self._size = uct_search(self._arena, self._root, self._size, min(_SLICE, left))
             if time.perf_counter() >= deadline:
-                return True
+                break
+        return self.count < self.simulations
 
     def choose(self) -> Move:
         return self._moves[most_visited(self._nodes)]

@@ -13,7 +13,7 @@ from ..bitboard import popcount
 from ..board import Board, Move
 from ..fen import Color
 from ..players.alphabeta import MAX_DEPTH, AlphaBetaPlayer
-from ..players.alphabeta_kernels import search_with
+from ..players.alphabeta_kernels import rate_nothing, search_with
 from ..players.evaluation import LEAST_WIN
 
 NODES = 100_000  # nodes of a search
@@ -62,15 +62,10 @@ def _judge(line, now, _):
     return MAN * men + (KING - MAN) * crowned
 
 
-@njit(inline="always")
-def _rate(state, ply, _):
-    """Changes nothing."""
-
-
 @njit(cache=True, nogil=True)
 def search_material(state, budget):
     """``alphabeta_kernels.search_nodes`` with material as the evaluation."""
-    return search_with(state, budget, _judge, _rate, 0)
+    return search_with(state, budget, _judge, rate_nothing, 0)
 
 
 class MaterialSearch:
