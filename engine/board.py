@@ -9,18 +9,7 @@ from . import svg
 from .bitboard import BIT_OF_SQUARE, turned
 from .draw_rules import REPETITIONS_TO_DRAW, REVERSIBLE_PLIES_TO_DRAW
 from .errors import AmbiguousMoveError, IllegalMoveError
-from .fen import (
-    EMPTY_FEN,
-    NUMBERS,
-    START_FEN,
-    Color,
-    Piece,
-    fen_of_pieces,
-    format_fen,
-    parse_fen,
-    pieces_of,
-    to_square,
-)
+from .fen import EMPTY_FEN, NUMBERS, START_FEN, Color, Piece, fen_of_pieces, format_fen, parse_fen, pieces_of, to_square
 from .move import SHOWN, LegalMove, Move, generated_moves, moves_named, written
 from .outcomes import Outcome, Termination
 

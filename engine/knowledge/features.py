@@ -18,15 +18,7 @@ from numba import njit
 from ..bitboard import lowest_bit, mask_of, popcount, turned
 from ..movegen import DISTINCT, generate, jumpers_of, move_start
 from .duels import duels, runs
-from .exchanges import (
-    Buffers,
-    capture_balance,
-    loses_in_three,
-    new_buffers,
-    wins_in_three,
-    wins_in_two,
-    wins_now,
-)
+from .exchanges import Buffers, capture_balance, loses_in_three, new_buffers, wins_in_three, wins_in_two, wins_now
 from .squares import COLUMN, DOUBLE_CORNERS, EDGE, LAST_ROW, ROW, STEPS, SYSTEM
 
 WORDS = 2

@@ -7,7 +7,6 @@ and the points (weights) of the quantities that estimate the plies to the end of
 import json
 import math
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,7 +23,7 @@ from .features import FEATURES, WORDS, Lookup, new_lookup, write_features
 from .progress import NUM_QUANTITIES, QUANTITIES, write_quantities
 
 VERSION = 1
-RULES_FILE = "rules.json"
+SHIPPED = Path(__file__).with_name("rules.json")
 _CONSTANT, _OTHERS = "constant", "others"
 _BITS = 64
 _LITERALS = {
@@ -212,7 +211,7 @@ def load_rules(path: Path | None = None) -> RuleList:
 
 @cache
 def _shipped() -> RuleList:
-    return load_rules(Path(str(files(__package__ or "engine.knowledge"))) / RULES_FILE)
+    return load_rules(SHIPPED)
 
 
 def _parse(fields: Any) -> RuleList:

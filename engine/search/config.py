@@ -38,10 +38,7 @@ class SearchConfig(BaseModel):
         1, ge=1, le=10_000, description="visits after which sacrifices are searched in a position; takes some µs"
     )
     draw_value: float = Field(
-        0.0,
-        ge=-1,
-        le=1,
-        description="contempt: value of a draw for the searching side; -1 is a loss",
+        0.0, ge=-1, le=1, description="contempt: value of a draw for the searching side; -1 is a loss"
     )
     contempt_lead: float = Field(
         0.0,

@@ -229,10 +229,9 @@ class SliceFile:
 
     def distances(self, number: int) -> np.ndarray:
         """The half distances of one block, see ``distance.decode_distances``; raises ``TableFileError``."""
+        data = self.block(number)
         try:
-            return decode_distances(self.block(number))
-        except TableFileError:
-            raise
+            return decode_distances(data)
         except ValueError as error:
             raise self._error(f"is damaged: block {number} cannot be decompressed ({error})") from error
 
