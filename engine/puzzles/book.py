@@ -89,8 +89,7 @@ def read_book(path: Path) -> PuzzleBook:
         raise PuzzleFileError(f"{path}: not a file of puzzles of this version: {error.errors()[0]['msg']}") from error
     except (zstandard.ZstdError, ValueError) as error:
         raise PuzzleFileError(f"{path}: not a file of puzzles, or damaged: {error}") from error
-    numbers = stored.seed, stored.simulations, stored.rounds, stored.games, stored.positions
-    return PuzzleBook(stored.source, *numbers, puzzles)
+    return PuzzleBook(**stored.model_dump(exclude={"format", "version", "puzzles"}), puzzles=puzzles)
 
 
 def _row_of(puzzle: Puzzle) -> _Row:

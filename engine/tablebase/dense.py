@@ -189,11 +189,11 @@ class Dense:
         self._enter(pair)
 
     def _enter(self, pair: Material) -> None:
-        for material in slices_of(pair):
-            self._add(material)
+        self._add(*slices_of(pair))
 
-    def _add(self, material: Material) -> None:
-        add_slice(self.slices, material, self._starts[material])
+    def _add(self, *materials: Material) -> None:
+        for material in materials:
+            add_slice(self.slices, material, self._starts[material])
 
     def filled(self) -> set[Material]:
         """The set of slices that are filled in."""

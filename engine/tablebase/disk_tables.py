@@ -82,8 +82,7 @@ class OnDisk(Dense):
             self.close()
             raise
         super().__init__(pieces, self._file)
-        for name in self._record.slices:
-            self._add(parse_name(name))
+        self._add(*map(parse_name, self._record.slices))
 
     def _taken_over(self, pieces: int, folder: Path, only: list[str] | None) -> _Record:
         """The record of the build that was killed, or a new one with an empty file."""
