@@ -79,14 +79,8 @@ def key_of(board: Board) -> int:
 def keys_of_game(fen: str, moves: Sequence[str]) -> np.ndarray:
     """The keys of a game's positions, int64 [plies + 1], from the start position on.
 
-    At a move that cannot be played, the keys end with the position before it. Of captures, only start and end count.
-
-    Args:
-        fen: the start position.
-        moves: in PDN.
-
-    Raises:
-        FenError: ``fen`` is not a position.
+    At a move (in PDN) that cannot be played, the keys end with the position before it. Of captures, only start and end
+    count. Raises ``FenError`` if ``fen``, the start position, is none.
     """
     board = Board(fen)
     white = int(board.turn is Color.WHITE)

@@ -71,7 +71,7 @@ def play_moves(board: Board, moves: Iterable[str]) -> Board:
 
 
 def read_game(pos: str, moves: Sequence[str], turned: bool | None = None) -> tuple[Board, bool | None]:
-    """Reads the arguments of a ``pos`` command.
+    """Reads the arguments of a ``pos`` command; raises a ``DraughtsError`` if it cannot.
 
     Args:
         turned: whether this program's positions are turned, None if not known yet. A position with all 24 men can show
@@ -80,9 +80,6 @@ def read_game(pos: str, moves: Sequence[str], turned: bool | None = None) -> tup
     Returns:
         The board after the moves; and whether the position is turned, None if that is not known. A position is then
         read as not turned.
-
-    Raises:
-        HubError, FenError, IllegalMoveError: the position or a move cannot be read.
     """
     straight = parse_pos(pos)
     told = _looks_turned(straight)

@@ -23,11 +23,7 @@ _LEAVE = 1.0  # seconds that a program gets to end after its farewell line, and 
 class LineProcess:
     """A running program. Neither ``send`` nor any amount of output of the program can block the caller.
 
-    Args:
-        argv: the program and its arguments; they are not passed through a shell.
-
-    Raises:
-        OSError: the program cannot be started.
+    ``argv``: the program and its arguments, not passed through a shell. Raises ``OSError`` if it cannot be started.
     """
 
     def __init__(self, argv: Sequence[str]) -> None:

@@ -133,14 +133,12 @@ _VALUES = {1: "win", 0: "draw", -1: "loss"}
 def classics_command(folder: Path | None, out: Path | None, quiet: bool) -> ClassicsFigures:
     """Proves the classics; see ``crownhead classics --help``.
 
+    Raises ``OSError`` if a folder does not exist or cannot be written, ``TableFileError`` if a table is damaged.
+
     Args:
         folder: folder of the tables; None for the default one.
         out: folder to write the page to; None prints the page.
         quiet: whether to print nothing.
-
-    Raises:
-        OSError: a folder does not exist or cannot be written.
-        TableFileError: a table is damaged.
     """
     verdicts: list[Verdict] = []
     text = [_HEAD]

@@ -17,7 +17,7 @@ def draw_positions(
 ) -> np.ndarray:
     """Draws positions of a slice in which the side to move cannot capture and that have the value ``value``.
 
-    All such positions are equally likely.
+    All such positions are equally likely. Raises ``TableFileError`` if a table is damaged.
 
     Args:
         value: 1 win, 0 draw, -1 loss, for the side to move.
@@ -26,9 +26,6 @@ def draw_positions(
     Returns:
         uint32 [n, 3]: own, opp, kings. n is less than ``number`` if such positions are rare, and 0 if there are none or
         no table covers the slice.
-
-    Raises:
-        TableFileError: a table is damaged.
     """
     found = np.zeros((0, 3), np.uint32)
     for _ in range(0, _MOST_DRAWN, _AT_ONCE):

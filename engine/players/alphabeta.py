@@ -118,7 +118,7 @@ class AlphaBetaPlayer:
 
 
 class Deepening:
-    """Iterative deepening on one board, see ``watching.Thinking``.
+    """Iterative deepening on one board, see ``watching.Thinking``; raises ``PlayerError`` if there is no legal move.
 
     Args:
         state: the player's state; an earlier search in it can no longer be continued.
@@ -131,9 +131,6 @@ class Deepening:
         depth: plies searched in full (forced replies and captures are searched deeper).
         score: score of the best move for the side to move, in hundredths of a man; ``evaluation.WIN - n`` for a win in
             n plies.
-
-    Raises:
-        PlayerError: there is no legal move.
     """
 
     unit: Unit = "nodes"
@@ -164,9 +161,9 @@ class Deepening:
     @property
     def progress(self) -> float:
         """Fraction of the plies, or of the nodes where these are limited, that has been searched: 0 to 1."""
-        if self._nodes is not None:
-            return 1.0 if self._finished else min(1.0, self.count / self._nodes)
-        return 1.0 if self._finished else self.depth / self._most
+        if self._finished:
+            return 1.0
+        return self.depth / self._most if self._nodes is None else min(1.0, self.count / self._nodes)
 
     def advance(self, seconds: float) -> bool:
         """See ``Thinking.advance``; the first iteration is always finished."""

@@ -217,12 +217,8 @@ class TreeSearch:
     def set_board(self, board: Board, pondering: bool, deadline: float) -> None:
         """Starts a search of a board; keeps the subtree of an earlier search if the board continues its game.
 
-        Args:
-            pondering: see ``SearchPlayer.begin``.
-            deadline: see ``LockstepSearch.plan_until``.
-
-        Raises:
-            PlayerError: there is no legal move.
+        ``pondering``: see ``SearchPlayer.begin``; ``deadline``: see ``LockstepSearch.plan_until``. Raises
+        ``PlayerError`` if there is no legal move.
         """
         self._trees.plan_until(deadline)
         moves = search_moves(board)

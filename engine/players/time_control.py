@@ -59,8 +59,7 @@ class TimeControl:
     def parse(cls, text: str) -> "TimeControl":
         """Parses the format of PGN's tag TimeControl: ``-`` (none), ``1/10`` (10 s for every move), ``300+3``, ``300``.
 
-        Raises:
-            TimeControlError: the text has another format, or a time is out of range.
+        Raises ``TimeControlError`` if the text has another format, or a time is out of range.
         """
         text = text.strip()
         if text in ("-", ""):

@@ -24,13 +24,11 @@ def _arrays(
 ) -> tuple[DenseTables, DenseDistances | None]:
     """Empty tables in memory or, where that does not suffice, in files of the folder.
 
-    What a killed build of the same tables has left in such files is gone on with, even if memory suffices.
+    What a killed build of the same tables has left in such files is gone on with, even if memory suffices. Raises
+    ``ValueError`` if memory and disk do not suffice, or the files are those of a build of other tables.
 
     Args:
         only: pairs that the build is asked for; None: all.
-
-    Raises:
-        ValueError: memory and disk do not suffice, or the files are those of a build of other tables.
     """
     room = _room_for(folder, pieces, task, only)
     tables = DiskTables(pieces, folder, only) if room.values_on_disk else DenseTables(pieces)

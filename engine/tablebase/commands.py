@@ -258,12 +258,10 @@ def slice_counts(
 ) -> dict[Material, SliceCounts]:
     """Counts of all slices with a table in the folders, in the order in which slices are solved.
 
+    Raises ``TableFileError`` if a file is damaged or foreign, ``OSError`` if a folder cannot be read.
+
     Args:
         wanted: says of a pair whether its files are read.
-
-    Raises:
-        TableFileError: a file is damaged or foreign.
-        OSError: a folder cannot be read.
     """
     files = {key: path for key, path in find_files(folders).items() if wanted(key[0])}
     found: dict[str, SliceCounts] = {}
@@ -278,7 +276,7 @@ def slice_counts(
 
 
 def table_stats(folders: Iterable[Path], pieces: int | None = None) -> dict[str, Any]:
-    """Figures of ``crownhead tablebase stats --json``.
+    """Figures of ``crownhead tablebase stats --json``; raises ``ValueError`` if there is no table of these pieces.
 
     Args:
         pieces: only slices with this number of pieces; all if None.
@@ -286,9 +284,6 @@ def table_stats(folders: Iterable[Path], pieces: int | None = None) -> dict[str,
     Returns:
         ``slices``: counts by name; ``pieces``: sums by number of pieces, where all slices have a table. Where some lack
         distances, the longest win is None.
-
-    Raises:
-        ValueError: there is no table, or none with this number of pieces.
     """
     folders = list(folders)
     counts = slice_counts(folders, lambda pair: pieces is None or pair.pieces == pieces)

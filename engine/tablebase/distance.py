@@ -260,11 +260,8 @@ class EndlessWinError(ValueError):
 def solve_distances(layout: Layout, known: KnownSlices, values: Values, halves: Halves, workers: Workers) -> None:
     """Computes the half distances of all positions of a pair of slices from its values.
 
-    Args:
-        halves: are set; they must be zero before, as they remain for draws.
-
-    Raises:
-        EndlessWinError: the values are wrong, or a half distance is too large for a byte.
+    ``halves`` are set; they must be zero before, as they remain for draws. Raises ``EndlessWinError`` if the values are
+    wrong, or a half distance is too large for a byte.
     """
     seeds, dated = np.zeros((2, layout.words, 2), np.uint32), np.zeros((2, layout.words, 2), np.uint32)
     sides = [Dating(values[side], halves[side], seeds[side], dated[side]) for side in range(2)]
