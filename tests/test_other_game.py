@@ -9,6 +9,7 @@ from programs import crownhead_here
 
 import crownhead
 from crownhead_board import play
+from engine.fen import START_FEN
 from engine.game import GAME_VARIABLE, OtherGameError
 from engine.players.spec import parse_player
 from engine.sealed import sealed, unsealed
@@ -78,3 +79,10 @@ def test_a_command_is_started_again_once(network: str, monkeypatch: pytest.Monke
     refused = crownhead_here("match", "random", network, "--openings", "random:3")
     words = f"{network} is of russian draughts, the window's board of english: they do not go together"
     assert (refused.returncode, refused.stderr) == (2, f"crownhead: {words}\n")
+
+
+def test_who_has_named_the_game_is_told_to_change_it(network: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(GAME_VARIABLE, "english")
+    refused = crownhead_here("analyse", START_FEN, "--net", network)
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+    assert "set CROWNHEAD_GAME=russian" in refused.stderr
