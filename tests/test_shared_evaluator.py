@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import torch
 from programs import wait_until
-from training_runs import SHORT, crownhead, last_json
+from training_runs import SHORT, trained
 
 from engine.encoding import NUM_POLICY
 from learner.inference import BackendError, make_evaluator
@@ -257,8 +257,7 @@ def test_one_that_cannot_be_started_is_said(tmp_path: Path, monkeypatch: pytest.
 def test_a_run_with_a_shared_evaluator(tmp_path: Path, short: Path, pool: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(short))
     options = ["--pool", pool, "--set", "selfplay.evaluator=shared", "--set", "selfplay.actors=2", *SHORT]
-    figures = last_json(crownhead("train", "--preset", "smoke", "--run", tmp_path / "run", "--json", *options))
-    assert figures["iterations"] == 1
+    assert trained("--preset", "smoke", "--run", tmp_path / "run", *options)["iterations"] == 1
     os.kill(server_of(short / "crownhead" / "evaluators"), signal.SIGKILL)
 
 
