@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from process_table import descendants, local_players, named
 from programs import PATIENCE, ROOT, crownhead_here, crownhead_program, wait_until
-from training_runs import FAST, STEPS_PER_ITERATION, assert_refused, crownhead, events, trained
+from training_runs import FAST, STEPS_PER_ITERATION, assert_refused, events, trained
 
 from selfplay.process_pool import ProcessPool
 from selfplay.run_folder import RunFolder, RunState
@@ -126,9 +126,10 @@ def test_killed_anywhere_nothing_is_lost(run: Run) -> None:
     assert [path.name for path in (run.folder / "checkpoints").glob(".*.old")] in ([], [".999991.old"])
 
 
-def test_without_ray_its_pool_is_refused(run: Run) -> None:
+def test_without_ray_its_pool_is_refused(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(run.environment["PYTHONPATH"])  # the process that would start Ray inherits it
     begin = ("train", "--preset", "smoke", *FAST, "--run", run.folder.with_name("remote"))
-    assert_refused(crownhead(*begin, "--pool", "ray", check=False, env=run.environment), "--pool local")
+    assert_refused(crownhead_here(*begin, "--pool", "ray"), "--pool local")
 
 
 def test_a_second_trainer_is_kept_out(run: Run) -> None:
