@@ -58,8 +58,8 @@ def test_trees(name: str) -> None:
 
 
 def test_steps() -> None:
-    config = CONFIGS["flight"]
-    searches = [trees(config, mixed_boards(seed=3)[:4]) for _ in range(2)]
+    config = CONFIGS["flight"].model_copy(update={"num_simulations": 30})
+    searches = [trees(config, mixed_boards(seed=1)[:4]) for _ in range(2)]
     for search, evaluator in zip(searches, (HashedEvaluator(), Plain(HashedEvaluator())), strict=True):
         for slot in range(4):
             search.start(slot)
