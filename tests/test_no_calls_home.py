@@ -67,7 +67,7 @@ def test_what_is_suspicious(line: str, expected: bool) -> None:
 @pytest.fixture
 def traced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The start of a traced command for a user without any files; its system calls are written to ``calls``."""
-    command = ["strace", "-f", "-qq", "-s", "256", "-e", f"trace={CALLS}", "-e", "signal=none"]
+    command = ["strace", "-f", "--seccomp-bpf", "-qq", "-s", "256", "-e", f"trace={CALLS}", "-e", "signal=none"]
     if shutil.which("strace") is None:
         pytest.skip("strace is not installed: what programs connect to cannot be seen")
     if subprocess.run([*command, "-o", os.devnull, "true"], capture_output=True).returncode:
