@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from programs import ROOT, wait_until
+from programs import ROOT, crownhead_here, wait_until
 
 from engine.board import Board
 from engine.players import HubPlayer, Player
@@ -24,7 +24,7 @@ def command(*arguments: str) -> str:
     return shlex.join([sys.executable, str(FRONT_DOOR), "engine", *arguments])
 
 
-@pytest.mark.parametrize("player", ["random", "alphabeta:3", "champion", "champion@off"])
+@pytest.mark.parametrize("player", ["random", "alphabeta:3", "champion"])
 def test_it_plays(player: str) -> None:
     board = Board()
     options = ("--simulations", "20") if player.startswith("champion") else ()
@@ -83,10 +83,11 @@ def test_without_an_input_it_says_so() -> None:
     assert done.stderr.strip() == "crownhead: standard input is closed: the other program writes its commands there"
 
 
-def test_a_network_without_search() -> None:
-    done = subprocess.run(shlex.split(command("champion@0")), input="init\ngo think\n", capture_output=True, text=True)
+@pytest.mark.parametrize(("player", "nodes"), [("champion@0", 0), ("champion@off", 20)])
+def test_a_network_without_search_or_without_oracle(player: str, nodes: int) -> None:
+    done = crownhead_here("engine", player, "--simulations", 20, given="init\ngo think\n")
     assert done.returncode == 0
-    assert "nodes=0" in done.stdout
+    assert f" nodes={nodes} " in done.stdout
     assert "done move=" in done.stdout
 
 
