@@ -5,11 +5,10 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from programs import until, wait_until
+from programs import ROOT, crownhead_here, crownhead_program, until, wait_until
 
 from engine.board import Board
 from engine.claims import FileInUseError, claimed
@@ -24,7 +23,6 @@ from gui.file_analysis import AnalysisProgress, FileAnalysis, seconds_of
 from gui.game_report import GameReview
 from gui.opponents import Opponents
 
-ROOT = Path(__file__).parent.parent
 # 1... 22-18 gives a man away; the other moves are quiet
 SHOT = (
     '[Event "shot"] [Black "A"] [White "B"] [FEN "B:W22,29,30,31:B14,1,3,4"] [SetUp "1"] '
@@ -200,15 +198,16 @@ def test_texts_of_time_and_rate() -> None:
 @pytest.mark.slow
 def test_kill_loses_one_game_at_most(games: Path) -> None:
     games.write_text(QUIET * 9)
-    command = [sys.executable, str(ROOT / "crownhead.py"), "annotate", str(games), "--seconds", "0.05", "--json"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    command = "annotate", games, "--seconds", 0.05, "--json"
+    process = subprocess.Popen(crownhead_program(*command), cwd=ROOT, stdout=subprocess.DEVNULL)
     journal = games.with_name("games.annotated.pdn.part")
     wait_until(lambda: _done(journal) >= 2, process)
     os.kill(process.pid, signal.SIGKILL)
-    process.communicate()
+    process.wait()
     kept = _done(journal)
     assert kept >= 2
-    again = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    again = crownhead_here(*command)
+    assert again.returncode == 0, again.stderr
     figures = json.loads(again.stdout)
     assert len(figures["annotated"]) == 9
     assert len(list(read_games(Path(figures["out"]).read_text()))) == 9
