@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from programs import crownhead_here
+from training_runs import assert_refused
 
 from engine.errors import DraughtsError
 from engine.fen import START_FEN, Color
@@ -76,18 +78,6 @@ def test_sides_and_positions() -> None:
             plan_for(spec, fen=fen)
 
 
-def play(tmp_path: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    folders = {"XDG_CONFIG_HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
-    without = {key: value for key, value in os.environ.items() if not key.startswith("SDL_") and key != "DISPLAY"}
-    return subprocess.run(
-        [sys.executable, str(ROOT / "crownhead.py"), "play", *arguments],
-        env=without | folders | environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -98,15 +88,25 @@ def play(tmp_path: Path, *arguments: str, **environment: str) -> subprocess.Comp
         (("--opponent", str(ROOT / "engine")), "is no player"),
     ],
 )
-def test_bad_input_is_told_before_a_window_opens(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
-    done = play(tmp_path, *arguments, SDL_VIDEODRIVER="dummy")
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert done.stderr.count("\n") == 1
+def test_bad_input_is_told_before_a_window_opens(
+    tmp_path: Path, arguments: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.setattr("pygame.display.set_mode", lambda *_, **__: pytest.fail("a window opens"))
+    assert_refused(crownhead_here("play", *arguments), message)
 
 
 def test_without_a_display_one_line_says_so(tmp_path: Path) -> None:
-    done = play(tmp_path, SDL_VIDEODRIVER="x11", DISPLAY=":4711")
+    others = {key: value for key, value in os.environ.items() if not key.startswith("SDL_")}
+    others |= {"XDG_CONFIG_HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "crownhead.py"), "play"],
+        env=others | {"SDL_VIDEODRIVER": "x11", "DISPLAY": ":4711"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert done.returncode == 2
     assert ":4711" in done.stderr
     assert "not set" not in done.stderr
