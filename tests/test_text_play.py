@@ -1,13 +1,12 @@
 """Games in the terminal."""
 
 import io
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 import torch
+from programs import crownhead_here
 
 from engine.board import Board, Move
 from engine.fen import START_FEN, Color
@@ -22,8 +21,6 @@ from selfplay.conditions import Conditions
 from selfplay.players import make_player
 from selfplay.requests import PlayRequest
 from selfplay.text_play import SIDES, TextGame, TextPlayError, first_moves, numbered, text_play
-
-ROOT = Path(__file__).parents[1]
 
 
 def typed(*lines: str) -> Callable[[str], str]:
@@ -129,18 +126,8 @@ def test_first_moves_are_the_networks_in_their_order() -> None:
 def test_from_the_command_line(tmp_path: Path) -> None:
     torch.manual_seed(0)
     save_checkpoint(tmp_path / "net", make_network(NETWORKS["tiny"]))
-    command = [
-        sys.executable,
-        "-m",
-        "crownhead",
-        "play",
-        "--text",
-        "--opponent",
-        str(tmp_path / "net"),
-        "--side",
-        "white",
-    ]
-    done = subprocess.run([*command, "--simulations", "4"], input="resign\n", cwd=ROOT, capture_output=True, text=True)
+    options = "--opponent", tmp_path / "net", "--side", "white", "--simulations", 4
+    done = crownhead_here("play", "--text", *options, given="resign\n")
     assert done.returncode == 0, done.stderr
     assert "network's first moves: " in done.stdout
     assert '[Result "1-0"]' in done.stdout
