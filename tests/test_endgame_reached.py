@@ -12,7 +12,7 @@ from solved_tables import solve_tables
 from engine.board import Board
 from engine.fen import Color, format_fen
 from engine.tablebase import MissingTableError
-from engine.tablebase.dense import DenseTables
+from engine.tablebase.dense import DenseTables, load_tables
 from engine.tablebase.folder import SHIPPED
 from engine.tablebase.material import Material, materials_between
 from learner.endgame.data import (
@@ -202,7 +202,7 @@ def test_a_wider_network_begins_by_judging_as_before() -> None:
         for parameter in network.parameters():
             parameter.add_(0.3 * torch.randn_like(parameter))
     wider = widened(network, PairConfig(width=14, experts=9, hidden=7, pieces=5))
-    positions = EndgameSampler(solve_tables(5), materials_between(2, 5), 1).draw(500).positions
+    positions = EndgameSampler(load_tables(SHIPPED, 5), materials_between(2, 5), 1).draw(500).positions
     assert np.allclose(wider.wdl_logits(positions), network.wdl_logits(positions), atol=1e-4)
     before = [parameter.detach().clone() for parameter in wider.parameters()]
     EndgameTrainer(wider, EndgameSampler(tables(), MATERIALS, 1, TRAIN, True), positions=40_000).run()

@@ -374,7 +374,7 @@ def test_larson(collection: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         for name, one in larson.NETWORKS_COMPARED.items()
     }
     monkeypatch.setattr(larson, "NETWORKS_COMPARED", small)
-    figures = larson_command(collection, None, 0.03, 1, tmp_path / "report", quiet=True)
+    figures = larson_command(collection, None, 0.01, 1, tmp_path / "report", quiet=True)
     rows = figures["predictions"]["rows"]
     assert len(rows) == 8
     assert (tmp_path / "report" / "predictions.png").is_file()
@@ -384,7 +384,7 @@ def test_larson(collection: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert rows[0]["measured"]["top1"] <= rows[0]["measured"]["top10"] <= 1
     assert "Larson 2016" in (tmp_path / "report" / "report.md").read_text()
 
-    own = larson_command(collection, "own", 0.03, 1, tmp_path / "report", quiet=True)
+    own = larson_command(collection, "own", 0.01, 1, tmp_path / "report", quiet=True)
     assert [row["name"] for row in own["predictions"]["rows"]] == [row["name"] for row in rows[4:]]
 
     def interrupted(*arguments: object) -> None:
@@ -398,7 +398,7 @@ def test_larson(collection: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ):
             out = tmp_path / f"partial-{experiment}"
             with pytest.raises(KeyboardInterrupt, match=message):
-                larson_command(collection, experiment, 0.03, 1, out, quiet=True)
+                larson_command(collection, experiment, 0.01, 1, out, quiet=True)
             partial = json.loads((out / "report.json").read_text())
             assert partial["facts"]["minutes of training"] == "interrupted"
             assert len(partial["experiments"]["predictions"]["rows"]) == 4
@@ -412,7 +412,7 @@ def test_larson(collection: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(larson, "move_accuracy", measure)
     with pytest.raises(KeyboardInterrupt, match="holds what was done: predictions"):
-        larson_command(collection, None, 0.03, 1, tmp_path / "tested", quiet=True)
+        larson_command(collection, None, 0.01, 1, tmp_path / "tested", quiet=True)
     partial = json.loads((tmp_path / "tested" / "report.json").read_text())
     assert partial["experiments"]["predictions"]["rows"][0]["name"].startswith("network as published")
     assert partial["facts"]["not done, or not whole"] == "predictions"

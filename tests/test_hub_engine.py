@@ -613,7 +613,7 @@ def test_pydraughts_plays_a_game(engine: str) -> None:
 
 
 def test_our_client_plays_matches_with_it(engine: str) -> None:
-    with HubPlayer(engine, 0.2) as client:
+    with HubPlayer(engine, 0.1) as client:
         result = play_match(client, RandomPlayer(), make_openings("random:3", 1, 1), 2)
         assert result.tally.wins == 2
         assert result.errors == []

@@ -51,7 +51,7 @@ def tables() -> DenseTables:
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     out = tmp_path_factory.mktemp("wang") / "report"
-    return out, wang_command(None, 0.05, PIECES, 1, SHIPPED, out, quiet=True)
+    return out, wang_command(None, 0.02, PIECES, 1, SHIPPED, out, quiet=True)
 
 
 def rows_of(figures: dict[str, Any], name: str, which: str) -> dict[str, dict[str, float]]:

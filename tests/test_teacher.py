@@ -9,7 +9,7 @@ import torch
 from programs import crownhead_here
 from search_reference import HashEvaluator
 from test_inference import moderate
-from training_runs import FAST, assert_refused, events, trained
+from training_runs import FAST, SHORT, assert_refused, events, trained
 
 from engine.encoding import hop_table
 from engine.players.spec import NetworkSpec
@@ -77,19 +77,19 @@ def test_one_family_learns_from_the_other_and_goes_on(tmp_path: Path) -> None:
     save_checkpoint(tmp_path / "teacher", moderate(NETWORKS["tiny"]))
     digest = load_checkpoint(tmp_path / "teacher").info.digest
     run = tmp_path / "run"
-    settings = [*FAST, "--set", "network=wide32", "--set", "teacher.plays=0.5", "--set", "selfplay.tree_samples.most=5"]
-    settings += ["--set", "selfplay.tree_samples.least_visits=2"]
+    settings = [*SHORT, "--set", "network=wide32", "--set", "teacher.plays=0.5"]
+    settings += ["--set", "selfplay.tree_samples.most=5", "--set", "selfplay.tree_samples.least_visits=2"]
     first = trained("--preset", "smoke", "--run", run, "--teacher", tmp_path / "teacher", *settings)
-    assert first["iterations"] == 2
+    assert first["iterations"] == 1
     config = json.loads((run / "config.json").read_text())
     assert config["teacher"]["digest"] == digest
     assert load_checkpoint(run / "teacher").info.digest == digest
     networks = [name for path in sorted((run / "shards").glob("*.shard")) for name in read_shard_info(path).networks]
     assert digest in networks
     assert len(set(networks)) > 1
-    more = ["--set", "loop.max_iterations=3", "--set", "teacher.value_weight=0.1"]
+    more = ["--set", "loop.max_iterations=2", "--set", "teacher.value_weight=0.1"]
     again = trained("--run", run, "--resume", *more)
-    assert again["iterations"] == 3
+    assert again["iterations"] == 2
     assert_refused(crownhead_here("train", "--run", run, "--resume", "--teacher", tmp_path), "--teacher")
     assert_refused(crownhead_here("train", "--run", tmp_path / "x", "--set", "teacher.plays=0.5"), "--teacher")
 
