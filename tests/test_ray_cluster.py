@@ -15,7 +15,8 @@ from typing import IO
 import pytest
 import torch
 from process_table import descendants, named
-from programs import ROOT, crownhead_program, wait_until
+from programs import ROOT, crownhead_here, crownhead_program, wait_until
+from tablebase_disk import contents, shipped
 
 from engine.pdn import read_games
 from learner.checkpoint import save_checkpoint
@@ -25,7 +26,6 @@ pytest.importorskip("ray", reason="Ray is not installed")
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="reads the table of processes")]
 TOKEN = "f00d" * 16
-PATHS = {**os.environ, "PYTHONPATH": str(ROOT)}
 SETTINGS = [
     "selfplay.actors=auto", "loop.max_iterations=100000", "loop.anchor_games=0", "gate.max_games=2", "network=wide32",
     "replay.keep_shards=false",
@@ -162,7 +162,7 @@ def test_nodes_join_play_and_are_lost(cluster: Cluster, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cluster", [TOKEN], indirect=True)
 def test_tables_are_built_on_nodes_that_are_lost(cluster: Cluster, tmp_path: Path) -> None:
-    """The files have the same bytes as those built on one machine."""
+    """The files have the same bytes as those that were built on one machine, which come with the package."""
     cluster.add("--address", cluster.address)
     lost = cluster.add("--address", cluster.address)
     build, log_path = ("tablebase", "build", "--pieces", 4), tmp_path / "log"
@@ -175,9 +175,7 @@ def test_tables_are_built_on_nodes_that_are_lost(cluster: Cluster, tmp_path: Pat
         finally:
             building.kill()
             building.wait()
-    subprocess.run(crownhead_program(*build, "--dir", tmp_path / "here"), cwd=ROOT, check=True)
-    here, away = ({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("here", "away"))
-    assert away == here
+    assert contents(tmp_path / "away") == shipped(4)
 
 
 def games_of(text: str) -> list[tuple[str, ...]]:
@@ -196,7 +194,8 @@ def test_matches_are_played_on_nodes_that_are_lost(cluster: Cluster, tmp_path: P
     torch.manual_seed(1)
     save_checkpoint(tmp_path / "net", make_network(NETWORKS["wide32"]), {})
     match = ("match", "net@200", "rollout:60", "--games", 64, "--openings", "random:4", "--jobs", 2)
-    subprocess.run(crownhead_program(*match, "--pdn", "here.pdn"), cwd=tmp_path, env=PATHS, check=True)
+    done = crownhead_here(*match, "--pdn", "here.pdn", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
     node = cluster.add("--address", cluster.address)
     log_path, away = tmp_path / "log", tmp_path / "away.pdn"
     with open(log_path, "w") as log:
@@ -215,9 +214,14 @@ def test_matches_are_played_on_nodes_that_are_lost(cluster: Cluster, tmp_path: P
 
 
 @pytest.mark.parametrize("cluster", [None], indirect=True)
-def test_a_cluster_open_to_the_network_is_joined_with_a_token_only(cluster: Cluster, tmp_path: Path) -> None:
-    """Also by who has a token, which such a cluster ignores."""
-    for name, environment in ("without", {}), ("with", {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN}):
-        with open(tmp_path / "log", "w") as log:
-            assert cluster.train(tmp_path / name, log, **environment).wait(120) == 2
-        assert "start it with RAY_AUTH_MODE=token" in (tmp_path / "log").read_text().strip().splitlines()[-1]
+def test_a_cluster_open_to_the_network_is_joined_with_a_token_only(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also by who has a token, which such a cluster ignores. A process of its own joins it, with this environment."""
+    for name, mode in ("without", "disabled"), ("with", "token"):
+        monkeypatch.setenv("RAY_AUTH_MODE", mode)
+        monkeypatch.setenv("RAY_AUTH_TOKEN", TOKEN)
+        begin = "train", "--preset", "smoke", "--run", tmp_path / name, "--address", cluster.address
+        done = crownhead_here(*begin, *(text for setting in SETTINGS for text in ("--set", setting)))
+        assert done.returncode == 2
+        assert "start it with RAY_AUTH_MODE=token" in done.stderr.strip().splitlines()[-1]
