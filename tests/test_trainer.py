@@ -266,6 +266,8 @@ def test_compiled_code_is_kept_out_of_tmp(tmp_path):
     done = subprocess.run([sys.executable, "-c", program], env=environment, cwd=ROOT, capture_output=True, text=True)
     assert done.stdout.strip() == str(tmp_path / "crownhead/torch"), done.stderr
     environment["XDG_CACHE_HOME"] = "/proc/nowhere"  # as for a user without a home
+    program = "from learner.trainer import _keep_compiled_code; import os; _keep_compiled_code();"
+    program += "print(os.environ['TORCHINDUCTOR_CACHE_DIR'])"
     done = subprocess.run([sys.executable, "-c", program], env=environment, cwd=ROOT, capture_output=True, text=True)
     assert "crownhead-torch-" in done.stdout, done.stderr
     assert not Path(done.stdout.strip()).exists()
