@@ -2,14 +2,12 @@
 
 import json
 import logging
-import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from programs import ROOT, crownhead_here, crownhead_program
-from training_runs import SHORT, assert_refused, last_json, trained
+from programs import crownhead_here
+from training_runs import SHORT, assert_refused, crownhead, last_json, trained
 
 from selfplay.config import make_config
 from selfplay.mirror import Mirror
@@ -159,22 +157,17 @@ def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.slow
 @pytest.mark.usefixtures("s3")
 def test_another_machine_goes_on_from_an_object_store(tmp_path: Path) -> None:
-    def train(folder: str, *options: object) -> subprocess.CompletedProcess[str]:
-        command = crownhead_program("train", "--run", tmp_path / folder, "--json", *options)
-        return subprocess.run(command, cwd=ROOT, env=os.environ, capture_output=True, text=True)
-
     first = trained("--run", tmp_path / "first", "--preset", "smoke", "--mirror", "s3://runs/one", *SHORT)
-    again = train("second", "--resume", "--mirror", "s3://runs/one", "--set", "loop.max_iterations=2")
-    second = last_json(again)
+    resume = "train", "--run", tmp_path / "second", "--resume", "--json", "--mirror", "s3://runs/one"
+    second = last_json(crownhead(*resume, "--set", "loop.max_iterations=2"))  # a process of its own
     assert second["iterations"] == 2
     assert second["games"] > first["games"]
     events = [json.loads(line) for line in (tmp_path / "second" / "log.jsonl").read_text().splitlines()]
     assert [event["event"] for event in events].count("start") == 2
     twice = ("--run", tmp_path / "third", "--preset", "smoke", "--mirror", "s3://runs/one")
     assert_refused(crownhead_here("train", *twice), "holds a run already")
-    behind = train("first", "--resume", "--set", "loop.max_iterations=3")
-    assert behind.returncode == 2
-    assert "is ahead of" in behind.stderr
+    behind = ("--run", tmp_path / "first", "--resume", "--set", "loop.max_iterations=3")
+    assert_refused(crownhead_here("train", *behind), "is ahead of")
 
 
 def test_a_copy_is_not_mixed_with_other_games(run: RunFolder, url: str, tmp_path: Path) -> None:
