@@ -254,12 +254,9 @@ def test_an_ending_is_found_with_its_line(tables: Tablebase) -> None:
 
 
 def test_a_round_of_self_play_is_the_same_each_time() -> None:
-    one, other = (SelfPlay(HashedEvaluator(), 5) for _ in range(2))
+    one, later = (SelfPlay(HashedEvaluator(), 5) for _ in range(2))
     games = one.round(1)
-    assert games != one.round(0)
-    assert [moves for _, moves in other.round(1)] == [moves for _, moves in games]
-    later = SelfPlay(HashedEvaluator(), 5)
-    later.round(0)  # its searches have grown when the next round begins
+    assert games != later.round(0)  # its searches have grown when the next round begins
     assert [moves for _, moves in later.round(1)] == [moves for _, moves in games]
     assert all(len(board.distinct_moves) > 1 and board.ply == 0 for board in boards_of(games[:2]))
 
