@@ -13,8 +13,8 @@ from selfplay.requests import PlayRequest
 if TYPE_CHECKING:
     from engine.board import Board
     from engine.players import Player
-    from gui.endgame_info import OracleAnswer
-    from gui.opponents import CheckpointEntry, OpponentSpec
+    from gui.game.endgame_info import OracleAnswer
+    from gui.game.opponents import CheckpointEntry, OpponentSpec
 
 
 def play(request: PlayRequest) -> None:
@@ -27,9 +27,9 @@ def play(request: PlayRequest) -> None:
     check_game("the window's board", ENGLISH)
     from engine.fen import START_FEN
     from gui.app import run
+    from gui.game.match_series import MatchTools
+    from gui.game.opponents import Opponents
     from gui.launch import plan_for, spec_of
-    from gui.match_series import MatchTools
-    from gui.opponents import Opponents
 
     plan = None
     if request != PlayRequest(menu=request.menu, puzzles=request.puzzles):
@@ -56,8 +56,8 @@ def make_network(spec: "OpponentSpec") -> "Player":
     """Makes a network player for ``gui``, which does not import torch."""
     from secrets import randbits
 
-    from selfplay.compiling import made_beside_compiling
     from selfplay.conditions import Conditions
+    from selfplay.machines.compiling import made_beside_compiling
 
     seconds = spec.seconds if spec.timed else None
     conditions = Conditions(seconds=seconds, search=spec.search, explore=spec.vary, seed=randbits(32))
@@ -79,7 +79,7 @@ def _start_engine(spec: "OpponentSpec") -> "Player":
 
 def find_networks() -> "list[CheckpointEntry]":
     """The networks that the menu of ``gui`` offers."""
-    from gui.opponents import CheckpointEntry
+    from gui.game.opponents import CheckpointEntry
     from selfplay.players import rated_networks
 
     return [
@@ -90,14 +90,14 @@ def find_networks() -> "list[CheckpointEntry]":
 
 def _match_openings(text: str, number: int, seed: int) -> "list[Board]":
     """The openings of matches in ``gui``."""
-    from selfplay.openings import make_openings
+    from selfplay.games.openings import make_openings
 
     return [opening.board for opening in make_openings(text, number, seed)]
 
 
 def _match_elo(results: Sequence[Sequence[float]]) -> tuple[float, float]:
     """Elo of the first player of a match in ``gui``, and half of its 95 % interval."""
-    from selfplay.elo import Tally
+    from selfplay.rating.elo import Tally
 
     tally = Tally()
     for scores in results:
@@ -125,6 +125,6 @@ def annotate(
     After an interruption run it again to continue; at most one game is lost.
     """
     from gui.annotate_command import annotate_command
-    from gui.opponents import Opponents
+    from gui.game.opponents import Opponents
 
     return annotate_command(games, out, seconds, Opponents(make_network), quiet)

@@ -14,10 +14,10 @@ from learner.batch import TrainingBatch
 from learner.loss import cross_entropy, training_loss
 from learner.network import NETWORKS, make_network
 from learner.trainer import Trainer, TrainerConfig
-from selfplay.actor import Actor
-from selfplay.config import SelfPlayConfig
-from selfplay.records import Samples, joined
-from selfplay.replay import to_training_batch
+from selfplay.actors.actor import Actor
+from selfplay.games.records import Samples, joined
+from selfplay.games.replay import to_training_batch
+from selfplay.run.config import SelfPlayConfig
 
 
 def late_trust(samples: Samples) -> TrainingBatch:

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from engine.board import Board, Move
-from selfplay.match import play_match
-from selfplay.openings import make_openings
+from selfplay.games.openings import make_openings
+from selfplay.matches.match import play_match
 
 
 class Greedy:

@@ -18,11 +18,11 @@ from learner.inference import make_evaluator
 from learner.network import NETWORKS, make_network, register_family
 from learner.network_base import FamilyConfig, Network
 from learner.trainer import Trainer, TrainerConfig
-from selfplay.actor import Actor
-from selfplay.config import SelfPlayConfig
-from selfplay.records import Samples, joined
-from selfplay.replay import to_training_batch
-from selfplay.shards import read_shard
+from selfplay.actors.actor import Actor
+from selfplay.games.records import Samples, joined
+from selfplay.games.replay import to_training_batch
+from selfplay.games.shards import read_shard
+from selfplay.run.config import SelfPlayConfig
 
 
 class DenseConfig(FamilyConfig):

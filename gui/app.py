@@ -15,21 +15,21 @@ from engine.fen import Color
 from engine.puzzles.book import shipped_puzzles
 from engine.puzzles.puzzle import Puzzle
 
-from .annotator import Annotator
-from .autosave import Autosave
-from .controller import GameController
 from .display import WindowError, start_pygame
-from .endgame_info import EndgameInfo, OracleAnswer
-from .game_shelf import GameShelf
+from .game.autosave import Autosave
+from .game.controller import GameController
+from .game.endgame_info import EndgameInfo, OracleAnswer
+from .game.match_series import MatchSeries, MatchTools
+from .game.opponents import Opponents
+from .game.pdn_files import PdnGames, holds_several
+from .game.plan import GamePlan
+from .game.seats import take_up
+from .game.thinker import Thinker
 from .help import Action
-from .match_series import MatchSeries, MatchTools
+from .library.annotator import Annotator
+from .library.game_shelf import GameShelf
 from .menus import FAULTS
-from .opponents import Opponents
-from .pdn_files import PdnGames, holds_several
-from .plan import GamePlan
 from .preferences import load_preferences, preferences_path, save_preferences
-from .seats import take_up
-from .thinker import Thinker
 from .threads import LAST_WORK_AFTER_AN_ERROR_S, LAST_WORK_S, leave, wait_for_threads
 from .views.clipboard import get_text, put_text
 from .views.file_pages import GamesPage

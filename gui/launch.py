@@ -6,9 +6,9 @@ from engine.fen import START_FEN, Color
 from engine.players.levels import Level
 from engine.players.spec import CHAMPION, AlphaBetaSpec, HubSpec, NetworkSpec, RandomSpec, RolloutSpec, parse_player
 
-from .move_reasons import why_no_game
-from .opponents import OpponentError, OpponentSpec
-from .plan import BOTH, GamePlan
+from .game.move_reasons import why_no_game
+from .game.opponents import OpponentError, OpponentSpec
+from .game.plan import BOTH, GamePlan
 
 _HUMANS = {"black": frozenset({Color.BLACK}), "white": frozenset({Color.WHITE}), "both": BOTH, "none": frozenset()}
 

@@ -15,9 +15,9 @@ from pygame_menu.widgets.widget import textinput
 
 from engine.errors import DraughtsError
 
+from .game.messages import without_fen
+from .game.pdn_files import clean
 from .help import action_for
-from .messages import without_fen
-from .pdn_files import clean
 from .preferences import Preferences
 from .threads import in_thread
 from .views.board_view import BoardView, Motion, picture_of

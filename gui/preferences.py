@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from engine.files import atomic_write, make_folder
 
-from .clocks import TimeControlText
+from .game.clocks import TimeControlText
 
 FILE_NAME = "preferences.json"
 BROKEN_SUFFIX = ".broken"

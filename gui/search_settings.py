@@ -9,7 +9,7 @@ from engine.errors import DraughtsError
 from engine.players.spec import MAX_SIMULATIONS
 from engine.search import BOARD_SEARCH, SearchConfig
 
-from .opponents import OpponentSpec
+from .game.opponents import OpponentSpec
 
 SettingKind = Literal["int", "float", "bool", "choice"]
 SettingValue = int | float | bool | str

@@ -10,14 +10,14 @@ from engine.console import progress_console
 from engine.players.simple import make_simple_player
 from engine.players.spec import NetworkSpec, RolloutSpec
 from learner.report import Figure, make_writable_folder
-from selfplay.config import RunConfig, config_from
-from selfplay.elo import Tally, fit_elo
-from selfplay.figures import ratings_image
-from selfplay.ladder import LadderPlayer, LadderResults
-from selfplay.ladder_commands import play_missing
-from selfplay.match_commands import open_pool, settings_of
-from selfplay.match_tasks import Pairing
-from selfplay.openings import make_openings
+from selfplay.games.openings import make_openings
+from selfplay.matches.commands import open_pool, settings_of
+from selfplay.matches.ladder import LadderPlayer, LadderResults
+from selfplay.matches.ladder_commands import play_missing
+from selfplay.matches.tasks import Pairing
+from selfplay.rating.elo import Tally, fit_elo
+from selfplay.run.config import RunConfig, config_from
+from selfplay.run.figures import ratings_image
 
 from .command_line import MaddocksRequest
 from .experiment import (

@@ -16,15 +16,15 @@ from engine.console import progress_console
 from engine.players.spec import NetworkSpec, PlayerSpec
 from learner.network import ResidualConfig
 from learner.report import Figure, make_writable_folder
-from selfplay.config import RunConfig, config_from, make_config
-from selfplay.elo import Tally
-from selfplay.figures import ratings_image
-from selfplay.ladder import LadderPlayer, LadderResults, Standings
-from selfplay.ladder_commands import play_missing, results_table
-from selfplay.match_commands import open_pool, settings_of
-from selfplay.match_tasks import Pairing
-from selfplay.openings import make_openings
-from selfplay.run_folder import RunState
+from selfplay.games.openings import make_openings
+from selfplay.matches.commands import open_pool, settings_of
+from selfplay.matches.ladder import LadderPlayer, LadderResults, Standings
+from selfplay.matches.ladder_commands import play_missing, results_table
+from selfplay.matches.tasks import Pairing
+from selfplay.rating.elo import Tally
+from selfplay.run.config import RunConfig, config_from, make_config
+from selfplay.run.figures import ratings_image
+from selfplay.run.folder import RunState
 
 from .experiment import (
     Experiment,

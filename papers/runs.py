@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from selfplay.config import RunConfig
-from selfplay.elo import Tally
+from selfplay.games.shards import SUFFIX, read_shard_info
 from selfplay.progress import TrainingProgress
-from selfplay.run_folder import RunError, RunFolder, RunState
-from selfplay.shards import SUFFIX, read_shard_info
-from selfplay.stages import flat_settings
+from selfplay.rating.elo import Tally
+from selfplay.run.config import RunConfig
+from selfplay.run.folder import RunError, RunFolder, RunState
+from selfplay.run.stages import flat_settings
 
 from .experiment import Measure
 
@@ -45,7 +45,7 @@ def train_run(folder: Path, config: RunConfig, quiet: bool) -> None:
 
     Raises ``RunError`` if the folder holds a run with other settings, or another process trains in it.
     """
-    from selfplay.training import Training
+    from selfplay.training.loop import Training
 
     check_run(folder, config)
     run = RunFolder(folder)

@@ -17,16 +17,16 @@ from learner.network import try_network
 from learner.report import missing_packages
 
 from .conditions import Conditions
-from .config import DEFAULT_PRESET, RunConfig, make_config
-from .mirror import Mirror
+from .machines.threads import choose_device
 from .players import checkpoint_folder, make_player
 from .progress import TrainingProgress
-from .ratings import Ratings
+from .rating.ratings import Ratings
 from .requests import AnalyseRequest, TrainRequest
-from .run_folder import RunError, RunFolder
-from .stages import next_stage
-from .threads import choose_device
-from .training import Training, TrainingFigures
+from .run.config import DEFAULT_PRESET, RunConfig, make_config
+from .run.folder import RunError, RunFolder
+from .run.mirror import Mirror
+from .run.stages import next_stage
+from .training.loop import Training, TrainingFigures
 
 _ANALYSED = 800  # simulations of ``analyse`` where neither option nor network say
 _BOARD_S = 0.1  # seconds of each search whose rate is compared with that of self-play
@@ -85,11 +85,11 @@ def train_command(request: TrainRequest, quiet: bool) -> TrainFigures:
 
 
 def _train(request: TrainRequest, quiet: bool) -> TrainFigures:
-    from .bench import bare_network_rate
-    from .board_rates import board_rates
+    from .measures.bench import bare_network_rate
+    from .measures.board_rates import board_rates
 
     if request.address:
-        from .cluster import check_address
+        from .machines.cluster import check_address
 
         check_address(request.address)
     mirror = Mirror(request.mirror) if request.mirror else None

@@ -24,8 +24,8 @@ from engine.sealed import unsealed
 from engine.search import BOARD_SEARCH
 from engine.version import installed_version
 
-from .compiling import made_beside_compiling
 from .conditions import Conditions
+from .machines.compiling import made_beside_compiling
 from .requests import EngineRequest
 
 _SIMULATIONS = 400  # per move of a network, if neither options nor the other program say it

@@ -8,9 +8,9 @@ from engine.version import installed_version
 from learner.checkpoint import load_checkpoint
 from learner.inference.export import check_export, export_onnx
 
+from .machines.threads import use_single_thread
 from .players import checkpoint_folder
 from .requests import ExportRequest
-from .threads import use_single_thread
 
 
 class ExportFigures(TypedDict):

@@ -9,10 +9,10 @@ from engine.files import atomic_write
 from engine.outcomes import RESULTS
 from engine.pdn import PdnGame, format_game
 
-from .reached import shards_of
-from .records import GameRecord
+from .games.records import GameRecord
+from .games.shards import read_shard
 from .requests import GamesRequest, RequestError
-from .shards import read_shard
+from .run.reached import shards_of
 
 _WINNERS = {1: Color.BLACK, 0: None, -1: Color.WHITE}
 _DIGEST = 12  # letters of a network's digest that name the players

@@ -8,8 +8,8 @@ from engine.tablebase import Tablebase, open_tablebase
 from learner.endgame.data import held_out
 from learner.endgame.oracle import Oracle, open_oracle
 
-from .config import RunConfig
-from .endgame import EndgameKnowledge
+from .games.endgame import EndgameKnowledge
+from .run.config import RunConfig
 
 
 @cache

@@ -17,7 +17,7 @@ from engine.players.spec import PlayerSpec
 from engine.shell_words import split_words
 
 from .command_line.options import request_command
-from .match_commands import MatchFigures, match_command, prepare, start_engines
+from .matches.commands import MatchFigures, match_command, prepare, start_engines
 from .requests import MatchesRequest, MatchRequest, RequestError
 
 _BEFORE_COMMENT = re.compile(r"""(?:"(?:\\.|[^"\\])*"|'[^']*'|\\.|(?<=\S)\#|[^"'\\\#])*""")

@@ -24,9 +24,9 @@ from learner.wide import SHOT_VISITS, WideNetwork
 
 from .conditions import USUAL, Conditions
 from .knowledge import leaf_oracle, shared_tablebase
-from .ratings import Ratings, RatingsError
-from .run_folder import RunError, RunFolder
-from .threads import choose_device, use_single_thread
+from .machines.threads import choose_device, use_single_thread
+from .rating.ratings import Ratings, RatingsError
+from .run.folder import RunError, RunFolder
 
 RUNS = Path("runs")
 _RECORDED = "policy_temperature", "shot_prior", "draw_value", "contempt_lead", "transpositions"

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from engine.console import Display
 
-from .match_record import MatchGame
+from .matches.record import MatchGame
 
 _RATE_SECONDS = 30.0
 

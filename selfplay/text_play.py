@@ -17,8 +17,8 @@ from engine.players.spec import CHAMPION, NetworkSpec, parse_player
 from engine.rules import played
 from engine.search import SearchConfig
 
-from .compiling import made_beside_compiling
 from .conditions import Conditions
+from .machines.compiling import made_beside_compiling
 from .players import make_player
 from .requests import PlayRequest
 

@@ -31,7 +31,7 @@ from process_table import descendants, named
 from programs import until
 from test_ray_cluster import Cluster
 
-from selfplay.shards import SUFFIX, Shard, read_shard
+from selfplay.games.shards import SUFFIX, Shard, read_shard
 
 TOKEN = "f00d" * 16
 SETTINGS = [

@@ -42,11 +42,11 @@ from learner.expert.games import read_expert_games
 from learner.inference import BackendError
 from learner.inference.export import export_onnx
 from learner.network import NETWORKS, make_network
-from selfplay.config import ConfigError, make_config
+from selfplay.games.openings import MatchError, make_openings
+from selfplay.games.shards import read_shard
 from selfplay.knowledge import endgame_knowledge
-from selfplay.openings import MatchError, make_openings
 from selfplay.requests import TrainRequest
-from selfplay.shards import read_shard
+from selfplay.run.config import ConfigError, make_config
 from selfplay.text_play import HELP, numbered
 
 TOGETHER = "they do not go together"

@@ -21,10 +21,10 @@ from crownhead_board import ask_oracle, find_networks, make_network
 from engine.fen import Color
 from gui.app import App
 from gui.display import start_pygame
-from gui.endgame_info import EndgameInfo
+from gui.game.endgame_info import EndgameInfo
+from gui.game.opponents import Opponents, OpponentSpec
+from gui.game.plan import GamePlan
 from gui.help import Action
-from gui.opponents import Opponents, OpponentSpec
-from gui.plan import GamePlan
 from gui.preferences import Preferences, save_preferences
 
 IDLE_SECONDS = 20.0

@@ -15,13 +15,13 @@ from typing import Any
 
 from test_shards import make_record
 
-from selfplay.actor import PlayStats
-from selfplay.config import make_config
-from selfplay.pool import Pool, PoolActor, Result
-from selfplay.records import GameRecord
-from selfplay.replay import ReplayBuffer, ReplayConfig
-from selfplay.shards import pack_shard
-from selfplay.worker import Played
+from selfplay.actors.actor import PlayStats
+from selfplay.actors.pool import Pool, PoolActor, Result
+from selfplay.actors.worker import Played
+from selfplay.games.records import GameRecord
+from selfplay.games.replay import ReplayBuffer, ReplayConfig
+from selfplay.games.shards import pack_shard
+from selfplay.run.config import make_config
 
 
 class FakePool(Pool):

@@ -17,11 +17,11 @@ from learner.loss import training_loss
 from learner.network import NETWORKS, Network, make_network
 from learner.network_base import planes_on
 from learner.trainer import Trainer
-from selfplay.config import read_config
-from selfplay.records import Samples, joined
-from selfplay.replay import to_training_batch
-from selfplay.shards import read_shard
-from selfplay.threads import use_single_thread
+from selfplay.games.records import Samples, joined
+from selfplay.games.replay import to_training_batch
+from selfplay.games.shards import read_shard
+from selfplay.machines.threads import use_single_thread
+from selfplay.run.config import read_config
 
 
 def held_out(samples: Samples, weight: float, size: int = 2048) -> list[TrainingBatch]:

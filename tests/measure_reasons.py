@@ -19,7 +19,7 @@ from engine.players import parse_player
 from engine.reasons.explaining import Explainer
 from engine.reasons.fault import Fault, behind
 from engine.tablebase import open_tablebase
-from gui.game_report import LEAST_LOSS, GameReview
+from gui.game.game_report import LEAST_LOSS, GameReview
 from selfplay.conditions import Conditions
 from selfplay.players import make_player
 

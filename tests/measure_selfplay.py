@@ -12,12 +12,12 @@ import statistics
 import time
 
 from learner.network import make_network
-from selfplay.bench import bare_network_rate
-from selfplay.config import RunConfig, make_config
-from selfplay.process_pool import ProcessPool
-from selfplay.threads import choose_device, describe_machine, num_cores, use_single_thread
-from selfplay.weights import Weights
-from selfplay.worker import Played
+from selfplay.actors.process_pool import ProcessPool
+from selfplay.actors.weights import Weights
+from selfplay.actors.worker import Played
+from selfplay.machines.threads import choose_device, describe_machine, num_cores, use_single_thread
+from selfplay.measures.bench import bare_network_rate
+from selfplay.run.config import RunConfig, make_config
 
 
 def play(config: RunConfig, pool: ProcessPool, seconds: float) -> list[Played]:

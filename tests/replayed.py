@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from engine.board import Board
 from engine.players.base import search_moves
-from selfplay.records import GameRecord
+from selfplay.games.records import GameRecord
 
 
 def boards_of(record: GameRecord) -> Iterator[Board]:

@@ -9,10 +9,10 @@ from replayed import boards_of, final_board
 from engine.board import Board, Termination
 from engine.players.base import search_moves
 from engine.search import CompiledEvaluator, SearchConfig, UniformEvaluator
-from selfplay.actor import RESIGNATION, Actor
-from selfplay.config import SelfPlayConfig
-from selfplay.match import PLY_CAP
-from selfplay.records import GameRecord
+from selfplay.actors.actor import RESIGNATION, Actor
+from selfplay.games.records import GameRecord
+from selfplay.matches.match import PLY_CAP
+from selfplay.run.config import SelfPlayConfig
 
 SEARCH = SearchConfig(num_simulations=6)
 

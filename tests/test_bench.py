@@ -10,10 +10,10 @@ from learner.inference import BackendError
 from learner.inference.calibration import random_positions
 from learner.inference.torch_evaluator import TorchEvaluator
 from learner.network import NETWORKS, make_network
-from selfplay import bench
-from selfplay.bench import bare_network_rate, bench_command, network_evaluations_per_second
-from selfplay.config import make_config
+from selfplay.measures import bench
+from selfplay.measures.bench import bare_network_rate, bench_command, network_evaluations_per_second
 from selfplay.requests import BenchRequest
+from selfplay.run.config import make_config
 
 
 @pytest.fixture(autouse=True)

@@ -14,9 +14,9 @@ from engine.errors import DraughtsError, PartlyReadError
 from engine.pdn import PdnGame, format_game
 from engine.tablebase import MissingTableError, open_tablebase
 from engine.tablebase.folder import SHIPPED
-from selfplay.blunders import blunders_command
-from selfplay.decisions import drawn_decisions, move_values, recorded_decisions
-from selfplay.openings import MatchError
+from selfplay.games.openings import MatchError
+from selfplay.measures.blunders import blunders_command
+from selfplay.measures.decisions import drawn_decisions, move_values, recorded_decisions
 from selfplay.requests import BlundersRequest, RequestError
 
 
@@ -59,8 +59,8 @@ def test_a_folder_of_which_a_table_is_lacking_is_refused_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A position that some table covers says nothing of the other tables."""
-    monkeypatch.setattr("selfplay.decisions.load_tables", lambda *_, **__: pytest.fail("it began"))
-    monkeypatch.setattr("selfplay.decisions.SHIPPED_PIECES", 4)
+    monkeypatch.setattr("selfplay.measures.decisions.load_tables", lambda *_, **__: pytest.fail("it began"))
+    monkeypatch.setattr("selfplay.measures.decisions.SHIPPED_PIECES", 4)
     shutil.copy(SHIPPED / "4100.wdl", tmp_path)
     monkeypatch.setattr("learner.endgame.labels.SHIPPED", tmp_path)
     with open_tablebase(SHIPPED) as tables, pytest.raises(MissingTableError, match=r"lacks tables of up to 5 pieces"):

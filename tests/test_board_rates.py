@@ -11,7 +11,7 @@ from engine.players.spec import parse_network
 from engine.search import SearchConfig, UniformEvaluator
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
-from selfplay.board_rates import board_rates, board_rates_command
+from selfplay.measures.board_rates import board_rates, board_rates_command
 from selfplay.requests import BenchRequest
 
 
@@ -32,7 +32,7 @@ def test_rates(network: str) -> None:
 
 
 def test_command(network: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("selfplay.board_rates.TIMES_S", (0.02,))
+    monkeypatch.setattr("selfplay.measures.board_rates.TIMES_S", (0.02,))
     request = BenchRequest(board=f"{network}@off", backend="torch")
     figures = board_rates_command(request, quiet=False)
     assert set(figures["rates"][0]) == {"seconds", "threads", "simulations", "evaluations"}

@@ -18,7 +18,7 @@ from engine.search import SearchConfig
 from engine.version import ABSENT, installed_version
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
-from selfplay.config import PRESETS, ConfigError, make_config, parse_config
+from selfplay.run.config import PRESETS, ConfigError, make_config, parse_config
 
 SHOT = "B:W18,K32:B14,K5"  # 14x23 is forced
 FREE = "W:WK32,31,22:BK1,12,3"

@@ -11,7 +11,7 @@ from search_reference import HashEvaluator
 from engine.board import Board
 from engine.players import first_search
 from engine.players.search_player import SearchPlayer
-from selfplay import compiling
+from selfplay.machines import compiling
 
 
 @pytest.fixture

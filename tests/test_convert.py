@@ -14,10 +14,10 @@ from engine.tablebase import MissingTableError, open_tablebase
 from engine.tablebase.folder import SHIPPED
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
-from selfplay.convert import convert_command, winnable, won_positions
-from selfplay.match import play_games
-from selfplay.match_record import MatchGame
-from selfplay.openings import MatchError, Opening
+from selfplay.games.openings import MatchError, Opening
+from selfplay.matches.match import play_games
+from selfplay.matches.record import MatchGame
+from selfplay.measures.convert import convert_command, winnable, won_positions
 from selfplay.requests import ConvertRequest, RequestError
 
 LONG_WIN = "B:BK1,K2:WK12"
@@ -118,7 +118,7 @@ def test_what_cannot_be_done_is_said_before_the_first_game(network: Path, monkey
         convert(str(network), pieces=6)
     with pytest.raises(MissingTableError, match=r"no table with distances .* build it with"):
         convert(str(network), pieces=5, positions=30, folder=SHIPPED)
-    monkeypatch.setattr("selfplay.convert.load_tables", None)  # nothing is loaded for it
+    monkeypatch.setattr("selfplay.measures.convert.load_tables", None)  # nothing is loaded for it
     with pytest.raises(MissingTableError, match="4100"):
         convert(str(network), pieces=5, positions=30, folder=SHIPPED)
     with pytest.raises(PlayerError, match="is no player"):

@@ -15,7 +15,7 @@ from training_runs import FAST, crownhead, events, last_json
 from learner.inference.torch_evaluator import TorchEvaluator
 from learner.network import NETWORKS, make_network
 from learner.trainer import Trainer, TrainerConfig
-from selfplay.shared_evaluator import SharedEvaluator
+from selfplay.actors.shared_evaluator import SharedEvaluator
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 NETWORK = NETWORKS["2x32"]

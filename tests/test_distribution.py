@@ -13,20 +13,21 @@ from typing import Any
 
 import pytest
 
-from selfplay import pool as pool_module
-from selfplay import ray_pool, ray_process, ray_tables
-from selfplay.actor import PlayStats
-from selfplay.cluster import ClusterError
-from selfplay.config import make_config
-from selfplay.mirror import Mirror
-from selfplay.pool import Pool, PoolError, Result
-from selfplay.pool_match import PoolMatch
-from selfplay.ray_pool import RayPool
-from selfplay.ray_process import RayProcess, _Answer, _answer, _Warnings
-from selfplay.run_folder import RunError, RunFolder, RunState
-from selfplay.run_status import read_status
-from selfplay.weights import Weights
-from selfplay.worker import Played
+from selfplay.actors import pool as pool_module
+from selfplay.actors import ray_pool, ray_process
+from selfplay.actors.actor import PlayStats
+from selfplay.actors.pool import Pool, PoolError, Result
+from selfplay.actors.pool_match import PoolMatch
+from selfplay.actors.ray_pool import RayPool
+from selfplay.actors.ray_process import RayProcess, _Answer, _answer, _Warnings
+from selfplay.actors.weights import Weights
+from selfplay.actors.worker import Played
+from selfplay.machines import ray_tables
+from selfplay.machines.cluster import ClusterError
+from selfplay.run.config import make_config
+from selfplay.run.folder import RunError, RunFolder, RunState
+from selfplay.run.mirror import Mirror
+from selfplay.run.status import read_status
 
 CONFIG = make_config("smoke")
 REMOTE = CONFIG.model_copy(update={"address": "10.0.0.1:6379"})
@@ -289,7 +290,7 @@ def test_a_node_that_cannot_start_its_process_ends_no_build(
     )
     cluster = SimpleNamespace(ray=ray, cpus=lambda: nodes, is_done=lambda _: True, result=result, on_node=str)
     monkeypatch.setattr(ray_tables, "Cluster", lambda _: cluster)
-    monkeypatch.setattr("selfplay.cluster.time", ray_tables.time)
+    monkeypatch.setattr("selfplay.machines.cluster.time", ray_tables.time)
     steps = list(ray_tables.build_over_cluster(tmp_path / "tables", 3, "there"))
     assert steps[-1].done == steps[-1].total
     del nodes["good"]
@@ -370,7 +371,7 @@ def test_gates_are_shown_however_many_actors_play(run: RunFolder, monkeypatch: p
     events = [{"time": 1.0, "event": "start", "dashboard": "http://there"}, {"time": 2.0, **gate}]
     events += [play(3.0 + n, n, "a") for n in range(100)]
     run.log_path.write_text("".join(json.dumps(event) + "\n" for event in events))
-    monkeypatch.setattr("selfplay.run_status._TAIL_BYTES", 4000)
+    monkeypatch.setattr("selfplay.run.status._TAIL_BYTES", 4000)
     status = read_status(run, 60)
     assert (status["dashboard"], len(status["gates"])) == ("http://there", 1)
 

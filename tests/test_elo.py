@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from selfplay.elo import (
+from selfplay.rating.elo import (
     EloRating,
     PairingResult,
     Tally,

@@ -33,7 +33,7 @@ from learner.endgame.reached import around, reached_sampler, some, with_tables
 from learner.endgame.training import EndgameTrainer
 from learner.endgame.walks import WalkSampler, walked
 from learner.endgame.widening import sizes_of, widened
-from selfplay.reached import ReachedError, reached_positions
+from selfplay.run.reached import ReachedError, reached_positions
 
 MATERIALS = materials_between(2, 4)
 

@@ -13,9 +13,9 @@ import pytest
 
 from engine.pdn import read_games
 from engine.search import SearchConfig, UniformEvaluator
-from selfplay.actor import Actor
-from selfplay.config import SelfPlayConfig
-from selfplay.shards import write_shard
+from selfplay.actors.actor import Actor
+from selfplay.games.shards import write_shard
+from selfplay.run.config import SelfPlayConfig
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"

@@ -6,8 +6,8 @@ from test_actor import SEARCH, play
 
 from engine.board import Board
 from engine.players.base import search_moves
-from selfplay.forks import FEWEST_PIECES, Forks
-from selfplay.records import GAME, GameRecord
+from selfplay.games.forks import FEWEST_PIECES, Forks
+from selfplay.games.records import GAME, GameRecord
 
 
 def side_positions(record: GameRecord) -> set[tuple[int, int, int]]:

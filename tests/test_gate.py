@@ -10,8 +10,8 @@ from pydantic import ValidationError
 from scipy.optimize import minimize
 
 from papers.settings import POPIC, share_of_points
-from selfplay.elo import expected_score
-from selfplay.gate import Gate, GateConfig, log_likelihood_ratio
+from selfplay.rating.elo import expected_score
+from selfplay.rating.gate import Gate, GateConfig, log_likelihood_ratio
 
 SCORES = (0.0, 0.5, 1.0)
 

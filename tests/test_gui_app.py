@@ -21,9 +21,9 @@ from engine.pdn import read_game
 from engine.players.time_control import TimeControl
 from gui.app import App
 from gui.display import WindowError, start_pygame
-from gui.endgame_info import EndgameInfo
-from gui.opponents import Opponents, OpponentSpec
-from gui.plan import GamePlan
+from gui.game.endgame_info import EndgameInfo
+from gui.game.opponents import Opponents, OpponentSpec
+from gui.game.plan import GamePlan
 from gui.views.geometry import square_rect
 from gui.views.help_scene import HelpScene
 from gui.views.lesson_scene import LessonScene

@@ -9,9 +9,9 @@ import pytest
 from programs import PATIENCE
 
 from engine.fen import Color
-from gui import autosave
-from gui.autosave import Autosave
-from gui.session import GameSession
+from gui.game import autosave
+from gui.game.autosave import Autosave
+from gui.game.session import GameSession
 
 
 def session_of(*texts: str) -> GameSession:

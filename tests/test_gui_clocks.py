@@ -8,9 +8,9 @@ from engine.board import Board
 from engine.fen import Color
 from engine.pdn import PdnNode
 from engine.players.time_control import TimeControl, TimeControlError
-from gui.clocks import Clock
-from gui.pdn_files import note_clock
-from gui.session import GameSession
+from gui.game.clocks import Clock
+from gui.game.pdn_files import note_clock
+from gui.game.session import GameSession
 
 BLACK, WHITE = Color.BLACK, Color.WHITE
 

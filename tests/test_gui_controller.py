@@ -19,15 +19,15 @@ from engine.players.search_player import SearchPlayer
 from engine.players.time_control import TimeControl
 from engine.players.watching import Purpose
 from engine.search import SearchConfig, UniformEvaluator
-from gui.autosave import Autosave
-from gui.controller import GameController
-from gui.draw_offers import answer_offer
-from gui.endgame_info import EndgameInfo, Exact, Verdict
-from gui.opponents import Opponents, OpponentSpec
-from gui.plan import BOTH, GamePlan, PlayerNames
-from gui.seats import take_up
-from gui.snapshot import Mode
-from gui.thinker import Thinker
+from gui.game.autosave import Autosave
+from gui.game.controller import GameController
+from gui.game.draw_offers import answer_offer
+from gui.game.endgame_info import EndgameInfo, Exact, Verdict
+from gui.game.opponents import Opponents, OpponentSpec
+from gui.game.plan import BOTH, GamePlan, PlayerNames
+from gui.game.seats import take_up
+from gui.game.snapshot import Mode
+from gui.game.thinker import Thinker
 from gui.views.game_facts import player_state
 
 DEEP = OpponentSpec(kind="rollout", timed=True, seconds=600)

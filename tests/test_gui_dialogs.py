@@ -17,9 +17,9 @@ from windows import opened_app
 
 from engine.fen import Color
 from gui.app import App
+from gui.game.opponents import OpponentSpec
+from gui.game.plan import GamePlan
 from gui.help import Action
-from gui.opponents import OpponentSpec
-from gui.plan import GamePlan
 from gui.views.geometry import Rect
 from gui.views.help_scene import HelpScene, KeysPanel, _unbroken
 from gui.views.scene import TIP_SECONDS

@@ -27,10 +27,10 @@ from engine.tablebase import Tablebase, open_tablebase
 from engine.tablebase.folder import SHIPPED
 from engine.tablebase.material import Material, materials_between
 from gui.app import App
-from gui.endgame_trainer import EndingClass, draw_ending, repeated_ending, score
-from gui.ending_exercise import VALUES, Ending, EndingExercise
+from gui.exercises.endgame_trainer import EndingClass, draw_ending, repeated_ending, score
+from gui.exercises.ending_exercise import VALUES, Ending, EndingExercise
+from gui.exercises.puzzle_record import MOST_FAILED, EndingRecord, EndingResults, load_record, save_record
 from gui.help import Action
-from gui.puzzle_record import MOST_FAILED, EndingRecord, EndingResults, load_record, save_record
 from gui.views.ending_scene import EndingPage, EndingScene
 
 TWO_AGAINST_ONE = EndingClass(Material(0, 2, 0, 1), Goal.WIN)

@@ -19,12 +19,12 @@ from windows import frames_until, opened_app
 from engine.fen import Color
 from engine.files import StorageError, read_text
 from engine.pdn import read_games
-from gui.annotator import Annotator
 from gui.app import App
-from gui.game_library import GameLibrary
+from gui.game.pdn_files import clean, typed_file, typed_path
 from gui.help import Action
+from gui.library.annotator import Annotator
+from gui.library.game_library import GameLibrary
 from gui.menus import MenuScene
-from gui.pdn_files import clean, typed_file, typed_path
 from gui.views import clipboard
 from gui.views.analysis_page import AnalysisPage
 from gui.views.file_pages import CollectionPage, FilesPage, LoadPage, SavePage, last_folder

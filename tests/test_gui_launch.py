@@ -12,8 +12,8 @@ from training_runs import assert_refused
 from engine.errors import DraughtsError
 from engine.fen import START_FEN, Color
 from engine.players import PlayerSpecError
+from gui.game.opponents import GAME_SEARCH, OpponentError
 from gui.launch import plan_for, spec_of
-from gui.opponents import GAME_SEARCH, OpponentError
 
 ROOT = Path(__file__).parent.parent
 

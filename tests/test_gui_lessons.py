@@ -21,11 +21,11 @@ from engine.puzzles.puzzle import Goal
 from engine.tablebase import Tablebase, open_tablebase
 from engine.tablebase.folder import SHIPPED
 from gui.app import App
-from gui.ending_exercise import VALUES, Ending, EndingExercise
-from gui.exercise import Exercise
+from gui.exercises.ending_exercise import VALUES, Ending, EndingExercise
+from gui.exercises.exercise import Exercise
+from gui.exercises.lessons import LESSONS, Steps
+from gui.exercises.puzzle_record import LessonRecord, load_record
 from gui.help import Action
-from gui.lessons import LESSONS, Steps
-from gui.puzzle_record import LessonRecord, load_record
 from gui.views.lesson_scene import LessonScene
 
 ENDINGS = {lesson.title: lesson.task for lesson in LESSONS if isinstance(lesson.task, Ending)}

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from engine.board import Board, Move
 from engine.fen import Color
-from gui.move_input import MoveInput
-from gui.move_reasons import why_not, why_not_piece
-from gui.squares import cursor_step, number_at, row_column
+from gui.game.move_input import MoveInput
+from gui.game.move_reasons import why_not, why_not_piece
+from gui.game.squares import cursor_step, number_at, row_column
 
 CIRCLE = "B:W6,7,14,15:BK2"
 FORK = "B:W7,15,16,24:B3,12"  # two captures of two pieces

@@ -17,9 +17,9 @@ from engine.players.alphabeta import MAX_DEPTH
 from engine.search import SearchConfig
 from engine.tablebase import Tablebase, open_tablebase
 from engine.tablebase.folder import SHIPPED
-from gui import endgame_info
-from gui.endgame_info import EndgameInfo, ExactMove, Verdict
-from gui.opponents import (
+from gui.game import endgame_info
+from gui.game.endgame_info import EndgameInfo, ExactMove, Verdict
+from gui.game.opponents import (
     KIND_NAMES,
     CheckpointEntry,
     Kind,
@@ -31,8 +31,8 @@ from gui.opponents import (
     strength_text,
     with_strength,
 )
+from gui.game.snapshot import MoveRow, Snapshot, with_verdict
 from gui.search_settings import SETTINGS, SettingError, in_use, with_setting
-from gui.snapshot import MoveRow, Snapshot, with_verdict
 from gui.views import game_facts as facts
 
 EXTERNAL = OpponentSpec(kind="external", command="/usr/games/engine --quiet")

@@ -17,9 +17,9 @@ from engine.board import Board
 from engine.fen import Color
 from engine.players.time_control import TimeControl
 from gui.app import App
+from gui.game.opponents import OpponentSpec
+from gui.game.plan import GamePlan
 from gui.help import Action
-from gui.opponents import OpponentSpec
-from gui.plan import GamePlan
 from gui.views.file_pages import FilesPage
 
 BLOCKING = "B:W12:B3,4"  # 4-8 takes the last free square

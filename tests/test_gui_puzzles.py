@@ -24,13 +24,13 @@ from engine.players.time_control import TimeControl
 from engine.puzzles.book import PuzzleBook, write_book
 from engine.puzzles.puzzle import Goal, Proof, Puzzle, Theme
 from gui.app import App
-from gui.exercise import MOST_HINTS, Exercise, numbered_line, task_of, task_of_mistake
-from gui.game_report import MoveReport
+from gui.exercises.exercise import MOST_HINTS, Exercise, numbered_line, task_of, task_of_mistake
+from gui.exercises.puzzle_record import CHOICES, PuzzleRecord, load_record, save_record
+from gui.game.game_report import MoveReport
+from gui.game.opponents import OpponentSpec
+from gui.game.plan import BOTH, GamePlan
 from gui.help import Action
-from gui.opponents import OpponentSpec
-from gui.plan import BOTH, GamePlan
 from gui.preferences import Preferences
-from gui.puzzle_record import CHOICES, PuzzleRecord, load_record, save_record
 from gui.views.geometry import square_rect
 from gui.views.mistakes_scene import MistakesScene
 from gui.views.puzzle_scene import PuzzleScene

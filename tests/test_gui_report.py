@@ -14,9 +14,9 @@ from engine.players.search_player import SearchPlayer
 from engine.reasons.explaining import Explainer
 from engine.search import SearchConfig, UniformEvaluator
 from engine.tablebase import open_tablebase
-from gui.game_report import GameReport, GameReview, MoveReport
-from gui.opponents import Opponents, OpponentSpec, adviser_of
-from gui.thinker import Thinker
+from gui.game.game_report import GameReport, GameReview, MoveReport
+from gui.game.opponents import Opponents, OpponentSpec, adviser_of
+from gui.game.thinker import Thinker
 
 ALPHABETA = OpponentSpec(kind="alphabeta", depth=7)
 BLUNDER = "11-15 23-19 8-11 22-17 4-8 17-14"  # 17-14 leaves a man en prise for nothing

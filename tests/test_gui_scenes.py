@@ -22,17 +22,17 @@ from windows import frames_until, opened_app
 from engine.board import Board
 from engine.fen import START_FEN, Color
 from engine.reasons.reason import Kind, Proof, Reason
-from gui import autosave
 from gui.app import App
 from gui.display import start_pygame
-from gui.endgame_info import EndgameInfo
-from gui.game_report import GameReport, MoveReport
+from gui.game import autosave
+from gui.game.endgame_info import EndgameInfo
+from gui.game.game_report import GameReport, MoveReport
+from gui.game.opponents import CheckpointEntry, Opponents, OpponentSpec
+from gui.game.pdn_files import PdnGames
+from gui.game.plan import BOTH, GamePlan
+from gui.game.snapshot import MoveRow, Snapshot
 from gui.help import Action
 from gui.menus import MenuScene
-from gui.opponents import CheckpointEntry, Opponents, OpponentSpec
-from gui.pdn_files import PdnGames
-from gui.plan import BOTH, GamePlan
-from gui.snapshot import MoveRow, Snapshot
 from gui.views import game_facts as facts
 from gui.views.board_scene import Passage, TextPanel
 from gui.views.file_pages import GamesPage, KeptPage, LoadPage

@@ -10,14 +10,14 @@ from programs import PATIENCE
 
 from engine.fen import Color
 from engine.players.time_control import TimeControl
-from gui.autosave import Autosave
-from gui.clocks import Clock
-from gui.controller import GameController
-from gui.endgame_info import EndgameInfo
-from gui.opponents import Opponents, OpponentSpec
-from gui.plan import BOTH, GamePlan
-from gui.seats import Seats, read_seats, seats_path, take_up
-from gui.thinker import Thinker
+from gui.game.autosave import Autosave
+from gui.game.clocks import Clock
+from gui.game.controller import GameController
+from gui.game.endgame_info import EndgameInfo
+from gui.game.opponents import Opponents, OpponentSpec
+from gui.game.plan import BOTH, GamePlan
+from gui.game.seats import Seats, read_seats, seats_path, take_up
+from gui.game.thinker import Thinker
 
 ALPHABETA = OpponentSpec(kind="alphabeta", depth=2)
 RANDOM = OpponentSpec(kind="random")

@@ -17,8 +17,8 @@ from engine.errors import DraughtsError, FenError, IllegalMoveError, PdnError
 from engine.fen import START_FEN, Color
 from engine.files import LARGEST_TEXT, StorageError, read_text
 from engine.pdn import PdnGame, PdnNode, format_game, read_game, read_games
-from gui.pdn_files import PdnGames, note_clock, title_of
-from gui.session import AGREED, GameSession, SessionError
+from gui.game.pdn_files import PdnGames, note_clock, title_of
+from gui.game.session import AGREED, GameSession, SessionError
 
 ACF_GAMES = Path(__file__).parents[2] / "shared" / "data" / "acf_games.pdn"
 SHUFFLE = ("1-5", "32-28", "5-1", "28-32") * 2  # from B:WK32:BK1: a threefold repetition

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from engine.board import Board
 from engine.errors import FenError
 from engine.fen import START_FEN, Color, fen_of_pieces, parse_fen
-from gui.position_setup import Piece, PositionSetup
+from gui.game.position_setup import Piece, PositionSetup
 
 MEN = {color: Piece(color) for color in Color}
 KINGS = {color: Piece(color, True) for color in Color}

@@ -13,9 +13,9 @@ from engine.players import MoveThought, PlayerError, Purpose, Thought
 from engine.players import search_player as search_player_module
 from engine.players.search_player import SearchPlayer
 from engine.search import SearchConfig, UniformEvaluator
-from gui import thinker as thinker_module
-from gui.opponents import Opponents, OpponentSpec
-from gui.thinker import Snapshot, Thinker
+from gui.game import thinker as thinker_module
+from gui.game.opponents import Opponents, OpponentSpec
+from gui.game.thinker import Snapshot, Thinker
 
 NETWORK = OpponentSpec(vary=False, search=SearchConfig(num_simulations=60))
 OTHER = OpponentSpec(checkpoint="other")

@@ -16,8 +16,8 @@ from engine.board import Board
 from engine.hub.process import LineProcess
 from engine.pdn import read_game
 from engine.players import HubPlayer
-from gui.opponents import Opponents, OpponentSpec
-from gui.thinker import Thinker
+from gui.game.opponents import Opponents, OpponentSpec
+from gui.game.thinker import Thinker
 from gui.threads import wait_for_threads
 
 ROOT = Path(__file__).parent.parent
@@ -29,8 +29,8 @@ import pygame
 
 from engine.fen import Color
 from gui.app import run
-from gui.opponents import Opponents
-from gui.plan import GamePlan
+from gui.game.opponents import Opponents
+from gui.game.plan import GamePlan
 
 folder, begun = Path(sys.argv[1]), threading.Event()
 

@@ -9,9 +9,9 @@ from windows import opened_app
 
 from engine.puzzles.puzzle import Goal, Proof, Puzzle, Theme
 from gui.app import App
-from gui.exercise import Exercise, task_of
+from gui.exercises.exercise import Exercise, task_of
+from gui.exercises.puzzle_record import LessonRecord, PuzzleRecord, load_record, save_record
 from gui.preferences import load_preferences
-from gui.puzzle_record import LessonRecord, PuzzleRecord, load_record, save_record
 from gui.views.lesson_scene import LessonScene
 from gui.views.puzzle_scene import PuzzleScene
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from engine.board import Board
 from engine.fen import Color
 from gui.display import start_pygame
-from gui.messages import Message
-from gui.squares import number_at, square_between
+from gui.game.messages import Message
+from gui.game.squares import number_at, square_between
 from gui.views.animation import animate
 from gui.views.board_view import Arrow, BoardPicture, BoardView, Motion, sorted_pieces
 from gui.views.geometry import (

@@ -24,8 +24,8 @@ from engine.board import Board, Move
 from engine.fen import Color
 from engine.pdn import format_game
 from engine.players import AlphaBetaPlayer
-from gui.move_input import MoveInput
-from gui.opponents import OpponentSpec
+from gui.game.move_input import MoveInput
+from gui.game.opponents import OpponentSpec
 from gui.preferences import Preferences
 from gui.views.geometry import game_layout
 from gui.views.theme import THEMES

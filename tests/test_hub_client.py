@@ -28,8 +28,8 @@ from engine.players import (
 from engine.players.hub import HubThinking
 from engine.players.spec import HubSpec, NetworkSpec
 from engine.players.watching import Purpose
-from selfplay.match import FORFEIT, play_match
-from selfplay.openings import make_openings
+from selfplay.games.openings import make_openings
+from selfplay.matches.match import FORFEIT, play_match
 
 ROOT = Path(__file__).parent.parent
 FAKE = """

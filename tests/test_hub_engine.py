@@ -30,8 +30,8 @@ from engine.players import AlphaBetaPlayer, HubPlayer, Player, Purpose, RandomPl
 from engine.players.alphabeta import Deepening
 from engine.players.search_player import SearchPlayer, TreeSearch
 from engine.search import LockstepSearch, SearchConfig, UniformEvaluator
-from selfplay.match import play_match
-from selfplay.openings import Opening, make_openings
+from selfplay.games.openings import Opening, make_openings
+from selfplay.matches.match import play_match
 
 ROOT = Path(__file__).parent.parent
 DEPTH = Param("depth", 4, "int", 1, 64)

@@ -13,11 +13,11 @@ from learner.inference import BackendError, make_evaluator
 from learner.inference.numba_evaluator import NumbaEvaluator
 from learner.inference.torch_evaluator import TorchEvaluator
 from learner.network import NETWORKS
-from selfplay.config import ConfigError, make_config
+from selfplay.actors.weights import Weights
+from selfplay.actors.worker import Worker
+from selfplay.games.shards import parse_shard
 from selfplay.players import evaluator_player
-from selfplay.shards import parse_shard
-from selfplay.weights import Weights
-from selfplay.worker import Worker
+from selfplay.run.config import ConfigError, make_config
 
 TINY = NETWORKS["tiny"]
 BACKENDS = {"torch": TorchEvaluator, "numba": NumbaEvaluator, "numba-int16": NumbaEvaluator}

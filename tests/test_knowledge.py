@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from player_of import player_of
+from selfplay.training.loop.exam import exam_accuracy, exam_questions
 
 from engine.board import Board
 from engine.outcomes import WIN
@@ -19,17 +20,16 @@ from learner.endgame.data import TRAIN, held_out, split_of
 from learner.endgame.validate_command import oracle_validate_command
 from learner.inference.numba_evaluator import NumbaEvaluator
 from learner.network import NETWORKS, make_network
+from selfplay.actors.pool import ThreadPool
+from selfplay.actors.weights import Weights
 from selfplay.commands import analyse_command
-from selfplay.config import make_config
-from selfplay.exam import exam_accuracy, exam_questions
+from selfplay.games.shards import parse_shard
 from selfplay.knowledge import endgame_knowledge, leaf_oracle, shared_tablebase
+from selfplay.machines.threads import use_single_thread
 from selfplay.players import PlayerError, network_folder
-from selfplay.pool import ThreadPool
 from selfplay.requests import AnalyseRequest
-from selfplay.run_folder import RunFolder, RunState
-from selfplay.shards import parse_shard
-from selfplay.threads import use_single_thread
-from selfplay.weights import Weights
+from selfplay.run.config import make_config
+from selfplay.run.folder import RunFolder, RunState
 
 WON = "B:WK1:BK15,K18"  # two kings against one in its single corner's reach
 

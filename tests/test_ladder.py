@@ -13,16 +13,16 @@ from engine.players.spec import NetworkSpec
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
 from learner.report import evenly_spaced
-from selfplay.config import make_config
-from selfplay.elo import EloRating, PairingResult, Tally, elo_from_score, fit_elo
-from selfplay.figures import ratings_image
-from selfplay.ladder import LadderPlayer, LadderResults, Standings, ladder_pairs
-from selfplay.ladder_commands import ladder_command
-from selfplay.match_pool import MatchPool
-from selfplay.openings import MatchError
-from selfplay.ratings import Ratings
+from selfplay.games.openings import MatchError
+from selfplay.matches.ladder import LadderPlayer, LadderResults, Standings, ladder_pairs
+from selfplay.matches.ladder_commands import ladder_command
+from selfplay.matches.pool import MatchPool
+from selfplay.rating.elo import EloRating, PairingResult, Tally, elo_from_score, fit_elo
+from selfplay.rating.ratings import Ratings
 from selfplay.requests import LadderRequest, RequestError
-from selfplay.run_folder import Promotion, RunError, RunFolder, RunState
+from selfplay.run.config import make_config
+from selfplay.run.figures import ratings_image
+from selfplay.run.folder import Promotion, RunError, RunFolder, RunState
 
 
 def player(name: str) -> LadderPlayer:

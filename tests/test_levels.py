@@ -13,10 +13,10 @@ from engine.players import Player
 from engine.players.levels import LEVELS, LevelPlayer, level_named
 from engine.players.simple import RandomPlayer
 from engine.players.spec import NetworkSpec, PlayerSpecError, parse_player
-from gui.opponents import OpponentSpec, strength_position, strength_steps, strength_text, with_strength
+from gui.game.opponents import OpponentSpec, strength_position, strength_steps, strength_text, with_strength
 from selfplay.conditions import Conditions
-from selfplay.match import play_match
-from selfplay.openings import make_openings
+from selfplay.games.openings import make_openings
+from selfplay.matches.match import play_match
 from selfplay.players import make_player, search_of, settings_text
 
 
@@ -84,9 +84,9 @@ def test_the_level_follows_results(tmp_path: Path) -> None:
 
     from gui.app import App
     from gui.display import start_pygame
-    from gui.endgame_info import EndgameInfo
-    from gui.opponents import Opponents
-    from gui.plan import GamePlan
+    from gui.game.endgame_info import EndgameInfo
+    from gui.game.opponents import Opponents
+    from gui.game.plan import GamePlan
     from gui.views.menu_pages import WelcomePage, store_spec, stored_spec
 
     def at(app: App) -> str:
@@ -135,9 +135,9 @@ def test_a_rematch_is_against_the_level_that_was_announced(tmp_path: Path) -> No
     pygame = pytest.importorskip("pygame", reason="the window needs pygame")
     from gui.app import App
     from gui.display import start_pygame
-    from gui.endgame_info import EndgameInfo
-    from gui.opponents import Opponents
-    from gui.plan import GamePlan
+    from gui.game.endgame_info import EndgameInfo
+    from gui.game.opponents import Opponents
+    from gui.game.plan import GamePlan
     from gui.views.menu_pages import store_spec, stored_spec
 
     start_pygame()

@@ -13,11 +13,11 @@ from engine.board import Board, Move
 from engine.fen import START_FEN, Color
 from engine.pdn import read_games
 from engine.players import RandomPlayer
-from selfplay import match
-from selfplay.elo import elo_diff
-from selfplay.gate import Gate, GateConfig
-from selfplay.match import FORFEIT, PLY_CAP, MatchGame, MatchResult, play_match
-from selfplay.openings import MatchError, Opening, make_openings
+from selfplay.games.openings import MatchError, Opening, make_openings
+from selfplay.matches import match
+from selfplay.matches.match import FORFEIT, PLY_CAP, MatchGame, MatchResult, play_match
+from selfplay.rating.elo import elo_diff
+from selfplay.rating.gate import Gate, GateConfig
 
 START = [Opening("start", Board())]
 

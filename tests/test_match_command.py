@@ -25,16 +25,16 @@ from engine.players.time_control import TimeControl
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
 from selfplay.conditions import Conditions
-from selfplay.config import PRESETS, make_config
-from selfplay.gate import log_likelihood_ratio
-from selfplay.match_commands import choose_jobs, match_command, settings_of
-from selfplay.match_record import FLAG, MatchGame, MatchResult, MoveNote
-from selfplay.match_tasks import Pairing
-from selfplay.openings import MatchError, make_openings
+from selfplay.games.openings import MatchError, make_openings
+from selfplay.matches.commands import choose_jobs, match_command, settings_of
+from selfplay.matches.record import FLAG, MatchGame, MatchResult, MoveNote
+from selfplay.matches.steady_file import SteadyFile
+from selfplay.matches.tasks import Pairing
 from selfplay.players import checkpoint_folder
+from selfplay.rating.gate import log_likelihood_ratio
+from selfplay.rating.sprt import Sprt
 from selfplay.requests import MatchRequest, RequestError
-from selfplay.sprt import Sprt
-from selfplay.steady_file import SteadyFile
+from selfplay.run.config import PRESETS, make_config
 
 RULES = {"NO_MOVES", "REPETITION", "REVERSIBLE_PLIES"}
 
@@ -65,7 +65,7 @@ def test_a_late_write_that_fails_is_told_once(tmp_path: Path, monkeypatch: pytes
     file = SteadyFile(tmp_path / "file", lambda: b"content")
     file._next = time.monotonic() + 0.5  # the next writing is late
     with monkeypatch.context() as patch:
-        patch.setattr("selfplay.steady_file.atomic_write", full)
+        patch.setattr("selfplay.matches.steady_file.atomic_write", full)
         file.changed()
         wait_until(lambda: file._failure is not None)
     with pytest.raises(StorageError, match="no room"):
@@ -281,7 +281,7 @@ def test_games_outlive_the_program(tmp_path: Path, end: signal.Signals) -> None:
 def test_a_name_that_is_no_tag_is_told_before_any_game(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     openings = tmp_path / "two\nlines"
     openings.write_text("B:W21-32:B1-12\n")
-    monkeypatch.setattr("selfplay.match_commands.open_pool", lambda *_: pytest.fail("a game was played"))
+    monkeypatch.setattr("selfplay.matches.commands.open_pool", lambda *_: pytest.fail("a game was played"))
     with pytest.raises(PdnError, match="tag Openings: the value must not hold a line break"):
         match(openings=f"file:{openings}", pdn=tmp_path / "games.pdn")
 
@@ -469,7 +469,7 @@ def test_options_that_contradict_each_other(options: dict[str, Any], words: str)
 
 
 def test_how_many_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("selfplay.threads.num_cores", lambda: 8)
+    monkeypatch.setattr("selfplay.machines.threads.num_cores", lambda: 8)
     torch.manual_seed(0)
     save_checkpoint(tmp_path / "net", make_network(NETWORKS["tiny"]), {"steps": 0})
     timed = TimeControl("move", 1.0)
@@ -540,7 +540,7 @@ def test_a_program_that_never_gets_ready_is_refused_before_any_game(tmp_path: Pa
 def test_where_no_file_can_be_nothing_is_played(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, words: str
 ) -> None:
-    monkeypatch.setattr("selfplay.match_commands.open_pool", lambda *_: pytest.fail("it plays"))
+    monkeypatch.setattr("selfplay.matches.commands.open_pool", lambda *_: pytest.fail("it plays"))
     with pytest.raises(StorageError, match=words):
         match("random", "random", pdn=Path(path) if path else tmp_path)
 

@@ -24,16 +24,16 @@ from engine.players import parse_player
 from engine.players.time_control import TimeControl
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
-from selfplay import ray_match
-from selfplay.cluster import ClusterError, ProcessFolder, _connect
-from selfplay.config import make_config
-from selfplay.match import play_match
-from selfplay.match_players import Players
-from selfplay.match_pool import MatchPool
-from selfplay.match_record import FORFEIT, MatchGame, MoveNote
-from selfplay.match_tasks import LOCKSTEP, Pairing, Task, make_tasks
-from selfplay.openings import MatchError, Opening, make_openings
-from selfplay.run_folder import RunFolder
+from selfplay.games.openings import MatchError, Opening, make_openings
+from selfplay.machines.cluster import ClusterError, ProcessFolder, _connect
+from selfplay.matches import ray_match
+from selfplay.matches.match import play_match
+from selfplay.matches.players import Players
+from selfplay.matches.pool import MatchPool
+from selfplay.matches.record import FORFEIT, MatchGame, MoveNote
+from selfplay.matches.tasks import LOCKSTEP, Pairing, Task, make_tasks
+from selfplay.run.config import make_config
+from selfplay.run.folder import RunFolder
 
 ROOT = Path(__file__).parents[1]
 needs_signals = pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
@@ -136,7 +136,7 @@ def test_networks_play_the_same_games_in_processes(network: str, monkeypatch: py
 
     This backend answers alike in all batches.
     """
-    monkeypatch.setattr("selfplay.match_tasks._TASK_GAMES", 2)
+    monkeypatch.setattr("selfplay.matches.tasks._TASK_GAMES", 2)
     text = f"{network}@off"
     pairing = pair(text, text, simulations=4, backend="numba")
     assert [len(task.starts) for task in make_tasks(pairing, starts(5, 20), 2)] == [2, 2, 1]
@@ -276,9 +276,9 @@ def test_ctrl_c_reaches_no_process_that_is_starting() -> None:
     code = """
         import multiprocessing, signal
         from engine.players.spec import RandomSpec
-        from selfplay.match_pool import MatchPool
-        from selfplay.match_tasks import Pairing, make_tasks
-        from selfplay.openings import make_openings
+        from selfplay.matches.pool import MatchPool
+        from selfplay.matches.tasks import Pairing, make_tasks
+        from selfplay.games.openings import make_openings
         if __name__ == "__main__":
             opening = make_openings("random:2", 1, 1)[0]
             with MatchPool(2) as pool:
@@ -302,7 +302,7 @@ def test_a_process_that_is_told_to_end_tells_of_no_game_any_more() -> None:
     code = textwrap.dedent(
         """
         import logging, multiprocessing, os, signal
-        from selfplay import match_workers
+        from selfplay.matches import workers as match_workers
 
         class Swallows:
             def __del__(self):
@@ -339,10 +339,10 @@ def test_forks_import_what_the_program_imports_and_leave_the_path(tmp_path: Path
     code = f"""
         import sys
         sys.path[0] = {str(ROOT)!r}
-        from selfplay.processes import player_context
+        from selfplay.machines.processes import player_context
         def told(queue):
-            import os, selfplay.worker
-            queue.put((selfplay.worker.__file__, os.environ.get("PYTHONPATH"), os.environ.get("PYTHONSAFEPATH")))
+            import os, selfplay.actors.worker
+            queue.put((selfplay.actors.worker.__file__, os.environ.get("PYTHONPATH"), os.environ.get("PYTHONSAFEPATH")))
         if __name__ == "__main__":
             context = player_context()
             queue = context.Queue()
@@ -362,7 +362,7 @@ def test_forks_import_what_the_program_imports_and_leave_the_path(tmp_path: Path
         )
         assert shown.returncode == 0, shown.stderr
         worker, path, safe = shown.stdout.strip().split("|")
-        assert Path(worker) == ROOT / "selfplay" / "worker.py"
+        assert Path(worker) == ROOT / "selfplay" / "actors" / "worker.py"
         assert (path, safe) == (before or "None", "None")
 
 
@@ -371,9 +371,9 @@ def test_processes_leave_with_the_one_that_started_them() -> None:
     code = """
         import os, signal
         from engine.players.spec import RandomSpec, RolloutSpec
-        from selfplay.match_pool import MatchPool
-        from selfplay.match_tasks import Pairing, make_tasks
-        from selfplay.openings import make_openings
+        from selfplay.matches.pool import MatchPool
+        from selfplay.matches.tasks import Pairing, make_tasks
+        from selfplay.games.openings import make_openings
         if __name__ == "__main__":
             with MatchPool(2) as pool:
                 opening = make_openings("random:2", 1, 1)[0]

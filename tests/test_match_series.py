@@ -17,9 +17,9 @@ from engine.fen import Color
 from engine.files import StorageError
 from engine.pdn import read_games
 from gui.app import App
-from gui.match_series import PAUSE_S, MatchSeries, MatchTools, points_text
-from gui.opponents import OpponentSpec
-from gui.plan import GamePlan
+from gui.game.match_series import PAUSE_S, MatchSeries, MatchTools, points_text
+from gui.game.opponents import OpponentSpec
+from gui.game.plan import GamePlan
 from gui.views.match_page import MatchPage
 
 SHORT = "W:W31,K30:BK1,K2"
@@ -135,7 +135,7 @@ def test_games_are_saved_but_never_over_others(app: App, series: MatchSeries, tm
 @pytest.mark.parametrize("table", [False, True], ids=["at the board", "while its table is shown"])
 def test_two_players_play_it_to_the_end(app: App, monkeypatch: pytest.MonkeyPatch, table: bool) -> None:
     """The real loop, from a position of few moves."""
-    monkeypatch.setattr("gui.match_series.PAUSE_S", 0.0)
+    monkeypatch.setattr("gui.game.match_series.PAUSE_S", 0.0)
     monkeypatch.setattr("gui.window_events.IDLE_WAIT_MS", 5)
     monkeypatch.setattr("gui.window_events.BUSY_WAIT_MS", 5)
     app.series = MatchSeries((FIRST, FIRST), 2, [Board(SHORT)], TOOLS)

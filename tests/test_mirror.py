@@ -9,9 +9,9 @@ import pytest
 from programs import crownhead_here
 from training_runs import SHORT, assert_refused, crownhead, last_json, trained
 
-from selfplay.config import make_config
-from selfplay.mirror import Mirror
-from selfplay.run_folder import RunError, RunFolder, RunState
+from selfplay.run.config import make_config
+from selfplay.run.folder import RunError, RunFolder, RunState
+from selfplay.run.mirror import Mirror
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def refuse_lists(patch: pytest.MonkeyPatch) -> None:
     def full(path: Path, data: bytes) -> None:
         raise OSError("no room")
 
-    patch.setattr("selfplay.mirror.atomic_write", full)
+    patch.setattr("selfplay.run.mirror.atomic_write", full)
 
 
 def test_the_list_is_written_last(

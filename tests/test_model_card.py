@@ -12,13 +12,14 @@ from engine.tablebase.folder import SHIPPED
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
 from learner.student import STUDENT_FOLDER
-from selfplay import card_text, model_card
-from selfplay.config import config_json, make_config, read_config
-from selfplay.ladder_commands import ratings_table
-from selfplay.model_card import TRIALS, Trial, card_command
+from selfplay.matches.ladder_commands import ratings_table
+from selfplay.measures import card as model_card
+from selfplay.measures import card_text
+from selfplay.measures.card import TRIALS, Trial, card_command
 from selfplay.requests import CardRequest
-from selfplay.run_folder import RunError, RunFolder
-from selfplay.stages import next_stage
+from selfplay.run.config import config_json, make_config, read_config
+from selfplay.run.folder import RunError, RunFolder
+from selfplay.run.stages import next_stage
 
 LADDER = {
     "reference": "000001",

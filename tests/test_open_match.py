@@ -8,22 +8,22 @@ from typing import Any
 
 import pytest
 import torch
+from selfplay.training.loop.open_match import OpenMatch
 
 from engine.search import SearchConfig
 from learner.inference import BackendError
 from learner.network import NETWORKS, make_network
 from learner.trainer import TrainingError
-from selfplay.actor import PlayStats
-from selfplay.config import make_config
-from selfplay.match_record import MatchGame
-from selfplay.open_match import OpenMatch
-from selfplay.openings import MatchError
-from selfplay.pool import Pool, PoolActor, Result, ThreadPool
-from selfplay.pool_match import MatchPart, MatchPlayed, PoolMatch
-from selfplay.ray_pool import RayPool, _Handle
-from selfplay.training import Training, make_pool
-from selfplay.weights import Weights
-from selfplay.worker import Played, Worker
+from selfplay.actors.actor import PlayStats
+from selfplay.actors.pool import Pool, PoolActor, Result, ThreadPool
+from selfplay.actors.pool_match import MatchPart, MatchPlayed, PoolMatch
+from selfplay.actors.ray_pool import RayPool, _Handle
+from selfplay.actors.weights import Weights
+from selfplay.actors.worker import Played, Worker
+from selfplay.games.openings import MatchError
+from selfplay.matches.record import MatchGame
+from selfplay.run.config import make_config
+from selfplay.training.loop import Training, make_pool
 
 CONFIG = make_config("smoke", ["network=wide32", "match_search.num_simulations=4", "selfplay.positions_per_shard=20"])
 
@@ -214,7 +214,7 @@ def test_actors_that_wait_for_a_place_get_no_games_of_a_match() -> None:
 
 @pytest.mark.parametrize("deaths", [1, 2, 3])
 def test_games_of_actors_that_die_are_played_by_others(deaths: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("selfplay.pool._LONGEST_PAUSE_S", 0.0)
+    monkeypatch.setattr("selfplay.actors.pool._LONGEST_PAUSE_S", 0.0)
     pool = FakePool(3)
     pool.set_match(a_match(100))
     pool.deaths, found = deaths, list[int]()
@@ -255,7 +255,7 @@ def test_no_two_starts_of_actors_have_the_same_seed(monkeypatch: pytest.MonkeyPa
             seeds.append(seed)
             return super()._start(actor, seed)
 
-    monkeypatch.setattr("selfplay.training.ThreadPool", Seeds)
+    monkeypatch.setattr("selfplay.training.loop.ThreadPool", Seeds)
     for shards in (0, 2, 3):
         pool = make_pool(CONFIG.model_copy(update={"pool": "threads"}), SimpleNamespace(next_number=shards))  # type: ignore
         for _ in range(3):

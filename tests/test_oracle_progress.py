@@ -14,7 +14,7 @@ from learner.endgame.data import TEST, EndgameSampler
 from learner.endgame.labels import FileTables
 from learner.endgame.progress import OracleProgress
 from learner.endgame.training import CurvePoint
-from selfplay.match_record import MatchGame
+from selfplay.matches.record import MatchGame
 from selfplay.progress import MatchProgress
 
 

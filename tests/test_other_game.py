@@ -16,12 +16,12 @@ from engine.sealed import sealed, unsealed
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
 from selfplay.conditions import USUAL
-from selfplay.config import make_config
 from selfplay.engine_command import engine_command
-from selfplay.match_commands import settings_of
 from selfplay.match_queue import matches_command
-from selfplay.reached import shards_of
+from selfplay.matches.commands import settings_of
 from selfplay.requests import EngineRequest, MatchesRequest, PlayRequest
+from selfplay.run.config import make_config
+from selfplay.run.reached import shards_of
 
 
 def _make_russian(path: Path) -> None:

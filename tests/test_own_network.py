@@ -36,8 +36,8 @@ from learner.network_base import FamilyConfig, Network, NetworkError
 from learner.own_modules import import_modules, name_modules
 from learner.trainer import Trainer, TrainerConfig
 from learner.wide import WideConfig, WideNetwork
-from selfplay.config import ConfigError, make_config
-from selfplay.weights import Weights
+from selfplay.actors.weights import Weights
+from selfplay.run.config import ConfigError, make_config
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "own_network.py"

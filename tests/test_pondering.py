@@ -18,12 +18,12 @@ from engine.search import SearchConfig, UniformEvaluator
 from engine.search.step_loop import StepCounts
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
-from selfplay.match import play_games
-from selfplay.match_commands import choose_jobs
-from selfplay.match_pool import MatchPool
-from selfplay.match_record import FORFEIT
-from selfplay.match_tasks import Pairing, make_tasks
-from selfplay.openings import Opening
+from selfplay.games.openings import Opening
+from selfplay.matches.commands import choose_jobs
+from selfplay.matches.match import play_games
+from selfplay.matches.pool import MatchPool
+from selfplay.matches.record import FORFEIT
+from selfplay.matches.tasks import Pairing, make_tasks
 
 ENOUGH = 500_000  # simulations that take much longer than these tests wait
 CONTROL = TimeControl("move", 0.02)

@@ -12,9 +12,9 @@ from process_table import descendants, local_players, named
 from programs import PATIENCE, ROOT, crownhead_here, crownhead_program, wait_until
 from training_runs import FAST, STEPS_PER_ITERATION, assert_refused, events, trained
 
-from selfplay.process_pool import ProcessPool
-from selfplay.run_folder import RunFolder, RunState
-from selfplay.shards import read_shard_info
+from selfplay.actors.process_pool import ProcessPool
+from selfplay.games.shards import read_shard_info
+from selfplay.run.folder import RunFolder, RunState
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name == "nt", reason="reads the table of processes")]
 SETTINGS = [*FAST, "--set", "network=wide32", "--set", "selfplay.actors=2", "--set", "loop.max_iterations=null"]

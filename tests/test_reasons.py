@@ -34,7 +34,7 @@ from engine.reasons.words import counted, ending, net_pieces, pieces_on
 from engine.tablebase import Tablebase, open_tablebase
 from engine.tablebase.folder import SHIPPED
 from engine.tablebase.material import parse_name
-from gui.game_report import GameReview
+from gui.game.game_report import GameReview
 
 GAMES = Path(__file__).with_name("data") / "weak_games.pdn"
 NODES = 20_000

@@ -14,10 +14,10 @@ from test_shards import assert_equal_samples, make_record
 
 from engine import files
 from learner.batch import BatchError
-from selfplay import replay
-from selfplay.records import ROW_COLUMNS, GameRecord, Samples, offsets_of
-from selfplay.replay import ReplayBuffer, ReplayConfig, to_training_batch, window_size
-from selfplay.shards import ShardError, pack_shard
+from selfplay.games import replay
+from selfplay.games.records import ROW_COLUMNS, GameRecord, Samples, offsets_of
+from selfplay.games.replay import ReplayBuffer, ReplayConfig, to_training_batch, window_size
+from selfplay.games.shards import ShardError, pack_shard
 
 
 @pytest.fixture(scope="session")

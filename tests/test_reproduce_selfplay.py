@@ -23,12 +23,12 @@ from papers.maddocks import maddocks_command
 from papers.popic import popic_command
 from papers.runs import Version, read_run, train_run
 from papers.settings import POPIC
-from selfplay.config import config_from
-from selfplay.elo import Tally
-from selfplay.match_pool import MatchPool
-from selfplay.match_record import MatchGame
-from selfplay.match_tasks import Task
-from selfplay.run_folder import RunError, RunFolder, RunState
+from selfplay.matches.pool import MatchPool
+from selfplay.matches.record import MatchGame
+from selfplay.matches.tasks import Task
+from selfplay.rating.elo import Tally
+from selfplay.run.config import config_from
+from selfplay.run.folder import RunError, RunFolder, RunState
 
 TINY = (
     "network=tiny",

@@ -15,11 +15,11 @@ from learner.residual import ResidualConfig
 from learner.trainer import Trainer
 from selfplay import commands
 from selfplay.commands import train_command
-from selfplay.config import make_config
 from selfplay.requests import TrainRequest
-from selfplay.run_folder import RunError, RunFolder, RunState
-from selfplay.stages import config_at
-from selfplay.training import Training
+from selfplay.run.config import make_config
+from selfplay.run.folder import RunError, RunFolder, RunState
+from selfplay.run.stages import config_at
+from selfplay.training.loop import Training
 
 
 def a_run(folder: Path, settings: list[str], candidates: dict[str, int], **changes: Any) -> RunFolder:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from engine.search import SearchConfig
-from selfplay.config import ConfigError, RunConfig, make_config, read_config
-from selfplay.retired import without_retired
-from selfplay.stages import config_at, training_commands
+from selfplay.run.config import ConfigError, RunConfig, make_config, read_config
+from selfplay.run.retired import without_retired
+from selfplay.run.stages import config_at, training_commands
 
 CHAMPION = Path(__file__).parents[1] / "checkpoints" / "champion" / "config.json"
 GONE: dict[str, Any] = {

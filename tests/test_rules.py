@@ -47,9 +47,9 @@ from learner.endgame.rules_learning import (
     with_features,
 )
 from learner.endgame.rules_page import PAGE, rule_parts, write_page
-from selfplay.convert import won_positions
-from selfplay.match import play_games
-from selfplay.openings import Opening
+from selfplay.games.openings import Opening
+from selfplay.matches.match import play_games
+from selfplay.measures.convert import won_positions
 
 DOCS = Path(__file__).parents[1] / "docs" / "endgames"
 Words = tuple[int, int, int]

@@ -15,13 +15,13 @@ from training_runs import TrainedRun, last_json
 
 from engine.console import Console
 from engine.files import StorageError
-from selfplay.config import make_config
 from selfplay.progress import LadderProgress, TrainingProgress
 from selfplay.requests import StatusRequest
-from selfplay.run_folder import RunError, RunFolder, faults_logged
-from selfplay.run_metrics import serve_metrics
-from selfplay.run_page import status_command
-from selfplay.run_status import last_events, read_status
+from selfplay.run.config import make_config
+from selfplay.run.folder import RunError, RunFolder, faults_logged
+from selfplay.run.metrics import serve_metrics
+from selfplay.run.page import status_command
+from selfplay.run.status import last_events, read_status
 
 
 def a_run(folder: Path, *events: dict[str, object]) -> RunFolder:
@@ -148,7 +148,7 @@ def test_how_busy_gpus_are_is_shown_where_there_are_any(tmp_path: Path, capsys: 
 
 def test_only_the_end_of_a_long_log_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = a_run(tmp_path, *(play(number, 0, "a", number) for number in range(200)))
-    monkeypatch.setattr("selfplay.run_status._TAIL_BYTES", 2000)
+    monkeypatch.setattr("selfplay.run.status._TAIL_BYTES", 2000)
     events = last_events(run.log_path)
     assert 5 < len(events) < 20
     assert [event["games"] for event in events] == list(range(200 - len(events), 200))
@@ -157,9 +157,9 @@ def test_only_the_end_of_a_long_log_is_read(tmp_path: Path, monkeypatch: pytest.
 def test_warnings_are_faults_of_the_run(tmp_path: Path) -> None:
     run = a_run(tmp_path)
     with faults_logged(run):
-        logging.getLogger("selfplay.pool").warning("actor %d died", 3)
+        logging.getLogger("selfplay.actors.pool").warning("actor %d died", 3)
         logging.getLogger("engine").warning("not of a run")
-    logging.getLogger("selfplay.pool").warning("too late")
+    logging.getLogger("selfplay.actors.pool").warning("too late")
     assert [fault["text"] for fault in read_status(run, 60)["faults"]] == ["actor 3 died"]
 
 
@@ -173,7 +173,7 @@ def test_a_warning_that_cannot_be_logged_ends_nothing(tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(RunFolder, "log", full)
     with faults_logged(run):
-        logging.getLogger("selfplay.replay").warning("old shards are kept")
+        logging.getLogger("selfplay.games.replay").warning("old shards are kept")
     assert tried
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from engine.sealed import ChecksumError, sealed, unsealed
 from learner.checkpoint import CheckpointError, load_checkpoint, read_info, save_checkpoint
 from learner.network import NETWORKS, make_network
-from selfplay.config import ConfigError, config_json, make_config, read_config
+from selfplay.run.config import ConfigError, config_json, make_config, read_config
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

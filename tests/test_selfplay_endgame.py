@@ -14,14 +14,14 @@ from engine.outcomes import DRAW, LOSS, UNKNOWN, WIN
 from engine.players.base import search_moves
 from engine.search import SearchConfig, UniformEvaluator
 from learner.network import NETWORKS, make_network
-from selfplay.actor import Actor
-from selfplay.config import PRESETS, RunConfig, SelfPlayConfig, make_config
-from selfplay.endgame import EndgameKnowledge, adjudicated, rescored, without_held_out
-from selfplay.pool import PoolError, Turns
-from selfplay.records import ADJUDICATION, GameRecord, GameRecordBuilder
-from selfplay.shards import parse_shard, read_shard, write_shard
-from selfplay.weights import Weights
-from selfplay.worker import Worker
+from selfplay.actors.actor import Actor
+from selfplay.actors.pool import PoolError, Turns
+from selfplay.actors.weights import Weights
+from selfplay.actors.worker import Worker
+from selfplay.games.endgame import EndgameKnowledge, adjudicated, rescored, without_held_out
+from selfplay.games.records import ADJUDICATION, GameRecord, GameRecordBuilder
+from selfplay.games.shards import parse_shard, read_shard, write_shard
+from selfplay.run.config import PRESETS, RunConfig, SelfPlayConfig, make_config
 
 CARELESS = SearchConfig(num_simulations=2, temperature_plies=1000)  # most games get down to a few pieces
 
@@ -221,7 +221,7 @@ def test_worker_makes_its_knowledge_once(monkeypatch: pytest.MonkeyPatch) -> Non
         made.append(config)
         return EndgameKnowledge(leaf_oracle=oracle)
 
-    monkeypatch.setattr("selfplay.worker.endgame_knowledge", knowledge)
+    monkeypatch.setattr("selfplay.actors.worker.endgame_knowledge", knowledge)
     worker, network = Worker(config, 0, 1), make_network(config.network)
     evaluations = 0
     for number in range(2):

@@ -20,12 +20,12 @@ from engine.board import Board
 from engine.fen import START_FEN, Color
 from engine.pdn import read_games
 from engine.players.base import search_moves
-from selfplay import shards
+from selfplay.games import shards
+from selfplay.games.records import GameRecord, GameRecordBuilder, RecordError, Samples, offsets_of
+from selfplay.games.shards import ShardError, read_shard, read_shard_info, write_shard
 from selfplay.games_command import games_command
-from selfplay.reached import ReachedError
-from selfplay.records import GameRecord, GameRecordBuilder, RecordError, Samples, offsets_of
 from selfplay.requests import GamesRequest, RequestError
-from selfplay.shards import ShardError, read_shard, read_shard_info, write_shard
+from selfplay.run.reached import ReachedError
 
 COLUMNS = ("positions", "policy_offsets", "move_probabilities", "search_wdl", "result", "has_policy", "ply", "kind")
 KINGS_FEN = "W:W18,K25:BK7,11"

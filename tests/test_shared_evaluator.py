@@ -22,11 +22,11 @@ from engine.encoding import NUM_POLICY
 from learner.inference import BackendError, make_evaluator
 from learner.network import NETWORKS, Network, make_network
 from learner.own_modules import MODULES_VARIABLE
-from selfplay import shared_evaluator
-from selfplay.config import make_config
-from selfplay.shared_evaluator import SharedEvaluator, serve, shares_evaluator
-from selfplay.threads import choose_device, gpu_busy, spread_over_gpus
-from selfplay.worker import actors_here
+from selfplay.actors import shared_evaluator
+from selfplay.actors.shared_evaluator import SharedEvaluator, serve, shares_evaluator
+from selfplay.actors.worker import actors_here
+from selfplay.machines.threads import choose_device, gpu_busy, spread_over_gpus
+from selfplay.run.config import make_config
 
 pytestmark = pytest.mark.skipif(not hasattr(socket, "send_fds"), reason="needs Unix sockets")
 PROGRAM = shared_evaluator._program()
@@ -151,8 +151,8 @@ def test_what_a_gpu_computes_is_shared(choice: str, size: str, backend: str, dev
 def test_more_actors_than_cores_where_they_wait_for_a_gpu(
     monkeypatch: pytest.MonkeyPatch, device: str, size: str, actors: int | str, expected: int
 ) -> None:
-    monkeypatch.setattr("selfplay.worker.num_cores", lambda: 16)
-    monkeypatch.setattr("selfplay.worker.choose_device", lambda name: device)
+    monkeypatch.setattr("selfplay.actors.worker.num_cores", lambda: 16)
+    monkeypatch.setattr("selfplay.actors.worker.choose_device", lambda name: device)
     assert actors_here(make_config("quick", [f"network={size}", f"selfplay.actors={actors}"])) == expected
 
 

@@ -12,10 +12,10 @@ from training_runs import assert_refused, trained
 from learner.checkpoint import read_info
 from learner.network import NETWORKS
 from selfplay import commands
-from selfplay.config import ConfigError, RunConfig, config_from, make_config
 from selfplay.requests import TrainRequest
-from selfplay.run_folder import RunError, RunFolder
-from selfplay.stages import KEPT, config_at, next_stage, training_commands
+from selfplay.run.config import ConfigError, RunConfig, config_from, make_config
+from selfplay.run.folder import RunError, RunFolder
+from selfplay.run.stages import KEPT, config_at, next_stage, training_commands
 
 
 def test_commands_of_a_run_without_stages() -> None:

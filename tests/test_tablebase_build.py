@@ -21,7 +21,7 @@ from engine.tablebase.layout import layout_of
 from engine.tablebase.material import MAX_PIECES, materials, pairs_up_to, parse_name, slices_of
 from engine.tablebase.plan import needs
 from engine.tablebase.slice_file import SliceFile, TableFileError, file_name
-from selfplay.ray_tables import _RayBuilder
+from selfplay.machines.ray_tables import _RayBuilder
 
 REPOSITORY = Path(__file__).parents[1]
 TOTALS = {2: (716, 2370, 402), 3: (100250, 8477, 87305), 4: (2574304, 1717922, 1917090)}  # win, draw, loss

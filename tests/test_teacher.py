@@ -19,8 +19,8 @@ from learner.inference.calibration import random_positions
 from learner.network import NETWORKS
 from learner.student import load_student
 from learner.teacher import Teacher
-from selfplay.run_folder import RunFolder
-from selfplay.shards import read_shard_info
+from selfplay.games.shards import read_shard_info
+from selfplay.run.folder import RunFolder
 
 POSITIONS = random_positions(30)
 
@@ -98,7 +98,7 @@ def test_one_family_learns_from_the_other_and_goes_on(tmp_path: Path) -> None:
 def test_a_residual_run_makes_a_student_on_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run, at_the_board = tmp_path / "run", list[NetworkSpec]()
     rate = [{"evaluations": 1.0}]
-    monkeypatch.setattr("selfplay.board_rates.board_rates", lambda spec, _: at_the_board.append(spec) or rate)
+    monkeypatch.setattr("selfplay.measures.board_rates.board_rates", lambda spec, _: at_the_board.append(spec) or rate)
     settings = [*FAST, "--set", "student.network=wide32", "--set", "selfplay.backend=auto"]
     figures = trained("--preset", "smoke", "--run", run, *settings)
     folder, config = RunFolder.open(run)

@@ -14,10 +14,10 @@ from engine.players import AlphaBetaPlayer, HubPlayer, RandomPlayer, RolloutPlay
 from engine.players.search_player import SearchPlayer
 from engine.players.time_control import TimeControl, TimeControlError, give_time, move_budget, search_time
 from engine.search import LockstepSearch, SearchConfig, UniformEvaluator
-from selfplay.match import Running, play_games
-from selfplay.match_record import FLAG, FORFEIT, MoveNote
-from selfplay.openings import make_openings
-from selfplay.referee import GRACE_S, Answer, ask_timed
+from selfplay.games.openings import make_openings
+from selfplay.matches.match import Running, play_games
+from selfplay.matches.record import FLAG, FORFEIT, MoveNote
+from selfplay.matches.referee import GRACE_S, Answer, ask_timed
 
 START = make_openings("random:2", 1, 3)
 
@@ -102,7 +102,7 @@ class Sleeper:
 
 def test_a_fallen_flag_loses(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("selfplay.referee.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr("selfplay.matches.referee.time.perf_counter", lambda: now[0])
     monkeypatch.setattr("time.sleep", lambda seconds: now.append(now.pop() + seconds))
     control = TimeControl("fischer", 0.3, 0.0)
     slow, quick = Sleeper("slow", 0.0, 0.0, 0.5), Sleeper("quick", 0.0)
@@ -180,7 +180,7 @@ def test_timed_searches_keep_to_their_time_and_say_their_value() -> None:
 
 def test_to_begin_a_search_is_a_part_of_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     player, clock, given = AlphaBetaPlayer(2), [0.0], []
-    monkeypatch.setattr("selfplay.referee.time.perf_counter", lambda: clock[0])
+    monkeypatch.setattr("selfplay.matches.referee.time.perf_counter", lambda: clock[0])
     begin = player.begin
 
     def slow(board: Board) -> object:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from programs import crownhead_here, wait_until
+from selfplay.training.loop.judge import Judge
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from torch import Tensor
 from training_runs import FAST, assert_refused, crownhead, events, start, trained
@@ -16,12 +17,11 @@ from training_runs import FAST, assert_refused, crownhead, events, start, traine
 from engine.sealed import sealed, unsealed
 from learner.checkpoint import load_checkpoint, read_info, save_checkpoint
 from learner.network import NETWORKS, Network, make_network
-from selfplay.config import make_config
-from selfplay.judge import Judge
-from selfplay.ratings import Ratings
-from selfplay.run_folder import RunError, RunFolder
-from selfplay.shards import read_shard_info
-from selfplay.training import samples_to_draw
+from selfplay.games.shards import read_shard_info
+from selfplay.rating.ratings import Ratings
+from selfplay.run.config import make_config
+from selfplay.run.folder import RunError, RunFolder
+from selfplay.training.loop import samples_to_draw
 
 
 def test_smoke_exercises_every_stage(tmp_path: Path) -> None:

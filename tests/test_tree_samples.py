@@ -11,12 +11,12 @@ from engine.movegen import DISTINCT, generate, jumpers_of, new_moves
 from engine.outcomes import UNKNOWN
 from engine.search import LockstepSearch, SearchConfig
 from engine.tablebase import open_tablebase
-from selfplay.actor import Actor
-from selfplay.config import SelfPlayConfig
-from selfplay.endgame import EndgameKnowledge
-from selfplay.records import GAME, OFFSHOOT, TREE, GameRecord
-from selfplay.replay import to_training_batch
-from selfplay.tree_samples import TreeReader, TreeSampleConfig, offshoots
+from selfplay.actors.actor import Actor
+from selfplay.games.endgame import EndgameKnowledge
+from selfplay.games.records import GAME, OFFSHOOT, TREE, GameRecord
+from selfplay.games.replay import to_training_batch
+from selfplay.games.tree_samples import TreeReader, TreeSampleConfig, offshoots
+from selfplay.run.config import SelfPlayConfig
 
 SEARCH = SearchConfig(num_simulations=600, leaves_in_flight=4, policy_temperature=2.0)
 TREES = TreeSampleConfig(most=1024)

@@ -26,7 +26,7 @@ from learner.inference import BackendError, make_evaluator
 from learner.inference.wide_alphabeta import WideNodeSearch
 from learner.network import NETWORKS, WideConfig, make_network
 from selfplay.conditions import Conditions
-from selfplay.match_commands import match_command
+from selfplay.matches.commands import match_command
 from selfplay.players import make_player, settings_text
 from selfplay.requests import MatchRequest
 

@@ -10,8 +10,8 @@ import pygame
 
 from gui.app import App
 from gui.display import start_pygame
-from gui.endgame_info import EndgameInfo
-from gui.opponents import Opponents
+from gui.game.endgame_info import EndgameInfo
+from gui.game.opponents import Opponents
 from gui.preferences import Preferences, save_preferences
 
 

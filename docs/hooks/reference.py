@@ -19,8 +19,8 @@ import crownhead
 from engine.players.levels import LEVELS
 from learner.network import NETWORKS
 from learner.network_base import FamilyConfig
-from selfplay.config import PRESETS, RunConfig, StudentConfig, make_config
-from selfplay.stages import flat_settings
+from selfplay.run.config import PRESETS, RunConfig, StudentConfig, make_config
+from selfplay.run.stages import flat_settings
 
 JSON_KEYS = Path(__file__).with_name("json_keys.toml")
 MEANINGS = Path(__file__).with_name("json_meanings.toml")

@@ -47,7 +47,7 @@ class HubPlayer(OneByOne):
         name: ``hub:COMMAND``.
         title: the engine's name for itself (``id name=...``); "" before it has started.
         patience: seconds that the engine may need for a move.
-        one_game_at_a_time: tells ``selfplay.match`` that the engine cannot play several games side by side.
+        one_game_at_a_time: tells ``selfplay.matches.match`` that the engine cannot play several games side by side.
 
     Raises:
         PlayerSpecError: the command names no program.

@@ -5,10 +5,10 @@ from os.path import exists
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..annotator import SECONDS, USUAL_SECONDS, Annotator, progress_text
-from ..file_analysis import annotated_path, seconds_of
+from ..game.pdn_files import clean, typed_file
+from ..library.annotator import SECONDS, USUAL_SECONDS, Annotator, progress_text
+from ..library.file_analysis import annotated_path, seconds_of
 from ..menus import MenuScene
-from ..pdn_files import clean, typed_file
 from .library_pages import LibraryPage
 
 if TYPE_CHECKING:

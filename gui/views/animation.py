@@ -7,7 +7,7 @@ from typing import NamedTuple
 from engine.board import Move
 from engine.fen import Color
 
-from ..squares import square_between
+from ..game.squares import square_between
 
 CROWN_SECONDS = 0.28
 

@@ -11,12 +11,12 @@ from engine.knowledge.lines import plies_of
 from engine.puzzles.puzzle import Goal
 from engine.tablebase.material import EVEN_PIECES, Material
 
-from ..endgame_trainer import EndingClass, draw_ending, repeated_ending, score
-from ..ending_exercise import DEEDS, Ending, EndingExercise
-from ..exercise import Exercise
+from ..exercises.endgame_trainer import EndingClass, draw_ending, repeated_ending, score
+from ..exercises.ending_exercise import DEEDS, Ending, EndingExercise
+from ..exercises.exercise import Exercise
+from ..exercises.puzzle_record import EndingRecord, EndingResults, load_record
 from ..help import Action
 from ..menus import MenuScene
-from ..puzzle_record import EndingRecord, EndingResults, load_record
 from ..threads import in_thread
 from .record_scene import TableScene
 from .widgets import Button

@@ -8,8 +8,8 @@ import pygame
 from engine.board import Board, Move
 from engine.fen import Color
 
+from ..game.move_input import MoveInput
 from ..help import DIRECTIONS, Action
-from ..move_input import MoveInput
 from .animation import animate
 from .board_scene import SceneWithBoard
 from .board_view import BoardPicture, sorted_pieces

@@ -7,7 +7,7 @@ import pygame
 from engine.board import Board, Move
 from engine.fen import Color
 
-from ..exercise import MOST_HINTS, Exercise, numbered_line
+from ..exercises.exercise import MOST_HINTS, Exercise, numbered_line
 from ..help import Action
 from .board_scene import BoardScene, Passage
 from .board_view import Arrow, BoardPicture

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import pygame_menu
 
-from ..autosave import LISTED, SavedGame
-from ..file_analysis import seconds_of
-from ..game_index import sources_in
-from ..game_library import GameLibrary
+from ..game.autosave import LISTED, SavedGame
+from ..game.messages import without_fen
+from ..game.pdn_files import ENDINGS, PdnGames, clean, typed_file, typed_path
+from ..game.seats import take_up
 from ..help import Action
+from ..library.file_analysis import seconds_of
+from ..library.game_index import sources_in
+from ..library.game_library import GameLibrary
 from ..menus import ON_OFF, MenuScene, ReadingPage
-from ..messages import without_fen
-from ..pdn_files import ENDINGS, PdnGames, clean, typed_file, typed_path
 from ..preferences import Preferences
-from ..seats import take_up
 from .analysis_page import AnalysisPage
 from .library_pages import LibraryPage, show_game
 from .menu_pages import plan_of

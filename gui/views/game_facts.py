@@ -3,11 +3,11 @@
 from engine.board import Board
 from engine.fen import Color
 
-from ..controller import GameController
-from ..game_lines import numbered
+from ..game.controller import GameController
+from ..game.game_lines import numbered
+from ..game.session import GLYPHS, glyph_of
+from ..game.snapshot import MoveRow, Snapshot, of_black
 from ..help import Action, keys_of
-from ..session import GLYPHS, glyph_of
-from ..snapshot import MoveRow, Snapshot, of_black
 from .board_view import Arrow
 from .move_panels import LineState, MoveListState, TableRow, TableState
 from .panels import GraphState, PlayerState, ThoughtHead

@@ -7,9 +7,9 @@ import pygame
 from engine.board import Board, Move
 from engine.fen import Color
 
+from ..game.messages import Message
 from ..help import Action, keys_of
-from ..messages import Message
-from . import game_facts as facts
+from ..views import game_facts as facts
 from .board_view import BoardPicture, picture_of
 from .entry_scene import EntryScene
 from .game_keys import GameKeys, tools
@@ -20,7 +20,7 @@ from .widgets import Button, Buttons
 
 if TYPE_CHECKING:
     from ..app import App
-    from ..session import GameSession
+    from ..game.session import GameSession
 
 
 class GameScene(EntryScene):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pygame
 
-from ..squares import number_at, row_column
+from ..game.squares import number_at, row_column
 
 MIN_WINDOW = (480, 360)
 COLUMNS = 8

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from ..exercise import Exercise
+from ..exercises.exercise import Exercise
+from ..exercises.lessons import LESSONS
+from ..exercises.puzzle_record import LessonRecord
 from ..help import Action
-from ..lessons import LESSONS
-from ..puzzle_record import LessonRecord
 from .record_scene import TableScene
 from .widgets import Button
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from engine.position_keys import key_of
 
-from ..game_library import GameLibrary, Listed, Query
+from ..game.pdn_files import PdnGames
+from ..library.game_library import GameLibrary, Listed, Query
 from ..menus import ON_OFF, MenuScene
-from ..pdn_files import PdnGames
 
 if TYPE_CHECKING:
     from ..app import App

@@ -5,9 +5,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..match_series import MatchSeries
+from ..game.match_series import MatchSeries
+from ..game.pdn_files import typed_file
 from ..menus import MenuScene
-from ..pdn_files import typed_file
 from .file_pages import last_folder
 from .menu_pages import OpponentPage, stored_spec
 

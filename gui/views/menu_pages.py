@@ -10,9 +10,7 @@ from engine.fen import START_FEN, Color
 from engine.players.levels import LEVELS, level_named
 from engine.players.time_control import TimeControl
 
-from ..help import Action
-from ..menus import ON_OFF, MenuScene, ReadingPage
-from ..opponents import (
+from ..game.opponents import (
     KIND_NAMES,
     CheckpointEntry,
     OpponentSpec,
@@ -22,8 +20,10 @@ from ..opponents import (
     strength_text,
     with_strength,
 )
-from ..pdn_files import typed_path
-from ..plan import BOTH, GamePlan
+from ..game.pdn_files import typed_path
+from ..game.plan import BOTH, GamePlan
+from ..help import Action
+from ..menus import ON_OFF, MenuScene, ReadingPage
 from ..search_settings import SETTINGS, Setting, in_use, with_setting
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from engine.board import Board
 
-from ..exercise import Exercise, task_of_mistake
-from ..game_report import MoveReport
+from ..exercises.exercise import Exercise, task_of_mistake
+from ..game.game_report import MoveReport
 from ..help import Action
 from .exercise_scene import ExerciseScene
 from .widgets import Button

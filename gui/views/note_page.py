@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
+from ..game.session import GLYPHS
 from ..help import Action, keys_of
 from ..menus import MenuScene
-from ..session import GLYPHS
 
 if TYPE_CHECKING:
     from ..app import App

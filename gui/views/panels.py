@@ -6,7 +6,7 @@ import pygame
 
 from engine.fen import Color
 
-from ..messages import Message
+from ..game.messages import Message
 from .geometry import Rect
 from .pieces import colors_of
 from .shapes import disc, line_strip, polygon, ring, rounded

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 from engine.errors import DraughtsError
 from engine.puzzles.puzzle import Puzzle
 
-from ..exercise import Exercise, task_of
+from ..exercises.exercise import Exercise, task_of
+from ..exercises.puzzle_record import CHOICES, THEME_NAMES, PuzzleRecord
 from ..help import Action
-from ..puzzle_record import CHOICES, THEME_NAMES, PuzzleRecord
 from .record_scene import RecordScene
 from .widgets import Button
 

@@ -9,7 +9,7 @@ from engine.errors import one_line
 from engine.tablebase import MissingTableError, Tablebase, open_tablebase
 from engine.tablebase.slice_file import TableFileError
 
-from ..puzzle_record import Record, load_record, save_record
+from ..exercises.puzzle_record import Record, load_record, save_record
 from .board_view import BoardPicture
 from .exercise_scene import ExerciseScene
 

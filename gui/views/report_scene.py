@@ -7,8 +7,8 @@ import pygame
 
 from engine.fen import Color
 
-from ..game_lines import numbered
-from ..game_report import SIGNS, GameReport, MoveReport
+from ..game.game_lines import numbered
+from ..game.game_report import SIGNS, GameReport, MoveReport
 from ..help import Action
 from .board_scene import STEPS, BoardScene, Passage, stepped
 from .board_view import Arrow, BoardPicture, picture_of

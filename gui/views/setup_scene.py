@@ -8,10 +8,10 @@ import pygame
 from engine.errors import DraughtsError
 from engine.fen import START_FEN, Color, Piece
 
+from ..game.messages import without_fen
+from ..game.plan import BOTH, GamePlan
+from ..game.position_setup import PositionSetup
 from ..help import DIRECTIONS, Action
-from ..messages import without_fen
-from ..plan import BOTH, GamePlan
-from ..position_setup import PositionSetup
 from .board_scene import BoardScene, Passage
 from .board_view import BoardPicture, sorted_pieces
 from .clipboard import get_text

@@ -6,7 +6,7 @@ from functools import cache, lru_cache
 import pygame
 import pygame_menu.font
 
-from ..pdn_files import clean
+from ..game.pdn_files import clean
 from .theme import RGB
 
 REGULAR, BOLD = pygame_menu.font.FONT_OPEN_SANS, pygame_menu.font.FONT_OPEN_SANS_BOLD

@@ -52,7 +52,7 @@ def tablebase_build(
     names = None if slices is None else slices.split(",")
     if address is None:
         return build_command(folder, pieces, distance, quiet, names)
-    from ..ray_tables import build_over_cluster
+    from ..machines.ray_tables import build_over_cluster
 
     if distance or names:
         raise ValueError("--distance and --slices work on one machine only: leave them out, or --address")
@@ -216,7 +216,7 @@ def _positions(games: Path | None, most: int) -> Any:
     """Positions with at most ``most`` pieces (uint32 [N, 4]) from the games in a folder or file; None without one."""
     if games is None:
         return None
-    from ..reached import reached_positions
+    from ..run.reached import reached_positions
 
     return reached_positions(games, most)
 

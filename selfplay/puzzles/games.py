@@ -14,7 +14,7 @@ from engine.players.levels import LEVELS, LevelPlayer
 from engine.players.search_player import SearchPlayer
 from engine.search import Evaluator
 
-from ..openings import selfplay_opening
+from ..games.openings import selfplay_opening
 
 ROUND = 64  # games
 SELF_PLAY = "self-play"

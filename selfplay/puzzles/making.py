@@ -17,8 +17,8 @@ from learner.inference import BackendError, make_evaluator
 from learner.student import load_student
 
 from ..knowledge import shared_tablebase
+from ..machines.threads import use_single_thread
 from ..players import checkpoint_folder
-from ..threads import use_single_thread
 from .finding import Finder
 from .games import SELF_PLAY, RecordedGames, SelfPlay, boards_of
 from .rating import LevelSolver

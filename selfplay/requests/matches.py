@@ -13,13 +13,13 @@ from .options import Address, DistanceTables, GameSeed, Jobs, Limited, RequestEr
 if TYPE_CHECKING:
     from engine.players.spec import PlayerSpec
 
-    from ..blunders import BlundersFigures
-    from ..convert import ConvertFigures
     from ..games_command import GamesFigures
-    from ..ladder_commands import LadderFigures
-    from ..match_commands import MatchFigures
     from ..match_queue import QueueFigures
-    from ..sprt import Sprt
+    from ..matches.commands import MatchFigures
+    from ..matches.ladder_commands import LadderFigures
+    from ..measures.blunders import BlundersFigures
+    from ..measures.convert import ConvertFigures
+    from ..rating.sprt import Sprt
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,12 @@ class MatchRequest(Limited):
 
     def test(self) -> "Sprt | None":
         """A new test, None without ``sprt``; raises ``MatchError`` if ``sprt`` cannot be read."""
-        from ..sprt import Sprt
+        from ..rating.sprt import Sprt
 
         return None if self.sprt is None else Sprt.parse(self.sprt)
 
     def execute(self, quiet: bool) -> "MatchFigures":
-        from ..match_commands import match_command
+        from ..matches.commands import match_command
 
         return match_command(self, quiet)
 
@@ -140,7 +140,7 @@ class LadderRequest(Limited):
         return tuple(player_of(text) for text in map(str.strip, self.anchors.split(",")) if text)
 
     def execute(self, quiet: bool) -> "LadderFigures":
-        from ..ladder_commands import ladder_command
+        from ..matches.ladder_commands import ladder_command
 
         return ladder_command(self, quiet)
 
@@ -164,7 +164,7 @@ class ConvertRequest(Limited):
     seed: Annotated[int, typer.Option(min=0, help="Seed of the positions.")] = 1
 
     def __post_init__(self) -> None:
-        from ..convert import PIECES
+        from ..measures.convert import PIECES
 
         super().__post_init__()
         if self.pieces > PIECES:
@@ -177,7 +177,7 @@ class ConvertRequest(Limited):
         return player_of(self.player)
 
     def execute(self, quiet: bool) -> "ConvertFigures":
-        from ..convert import convert_command
+        from ..measures.convert import convert_command
 
         return convert_command(self, quiet)
 
@@ -204,7 +204,7 @@ class BlundersRequest(Limited):
     seed: Seed = 1
 
     def __post_init__(self) -> None:
-        from ..blunders import MOST_DRAWN
+        from ..measures.blunders import MOST_DRAWN
 
         super().__post_init__()
         if self.player is None and self.games is None:
@@ -225,7 +225,7 @@ class BlundersRequest(Limited):
         return None if self.player is None else player_of(self.player)
 
     def execute(self, quiet: bool) -> "BlundersFigures":
-        from ..blunders import blunders_command
+        from ..measures.blunders import blunders_command
 
         return blunders_command(self, quiet)
 

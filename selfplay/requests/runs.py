@@ -12,12 +12,12 @@ from ..command_line.options import Backend, Games
 from .options import Address, DistanceTables, Jobs, Net, RequestError
 
 if TYPE_CHECKING:
-    from ..bench import BenchFigures
-    from ..board_rates import BoardFigures
     from ..commands import TrainFigures
     from ..export import ExportFigures
-    from ..model_card import CardFigures
-    from ..run_status import StatusFigures
+    from ..measures.bench import BenchFigures
+    from ..measures.board_rates import BoardFigures
+    from ..measures.card import CardFigures
+    from ..run.status import StatusFigures
 
 POOLS = "local", "threads", "ray"
 
@@ -85,7 +85,7 @@ class TrainRequest:
 
     @property
     def folder(self) -> Path:
-        from ..config import DEFAULT_PRESET
+        from ..run.config import DEFAULT_PRESET
 
         game, preset = self.game or GAME, self.preset or DEFAULT_PRESET
         return self.run or Path("runs") / (preset if game == ENGLISH else f"{game}-{preset}")
@@ -126,7 +126,7 @@ class StatusRequest:
     ] = None
 
     def execute(self, quiet: bool) -> "StatusFigures":
-        from ..run_page import status_command
+        from ..run.page import status_command
 
         return status_command(self, quiet)
 
@@ -164,7 +164,7 @@ class CardRequest:
     address: Address = None
 
     def execute(self, quiet: bool) -> "CardFigures":
-        from ..model_card import card_command
+        from ..measures.card import card_command
 
         return card_command(self, quiet)
 
@@ -188,9 +188,9 @@ class BenchRequest:
 
     def execute(self, quiet: bool) -> "BenchFigures | BoardFigures":
         if self.board is not None:
-            from ..board_rates import board_rates_command
+            from ..measures.board_rates import board_rates_command
 
             return board_rates_command(self, quiet)
-        from ..bench import bench_command
+        from ..measures.bench import bench_command
 
         return bench_command(self, quiet)

@@ -1,0 +1,1 @@
+"""Lessons, endings, puzzles, and the records of who solves them. No pygame."""

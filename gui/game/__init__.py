@@ -1,0 +1,1 @@
+"""A game at the board: moves, turns, clocks, thinking, the report, files. No pygame."""

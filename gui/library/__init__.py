@@ -1,0 +1,1 @@
+"""Files of many games: listing, searching, annotating them. No pygame."""

@@ -1,0 +1,1 @@
+"""Actors that play against themselves, and the pools that hold them."""

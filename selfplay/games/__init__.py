@@ -1,0 +1,1 @@
+"""How games begin, are recorded and become samples: records, shards, the replay window."""

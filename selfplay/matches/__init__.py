@@ -1,0 +1,1 @@
+"""Matches and ladders: games between two players, kept, repeated, spread over processes or nodes."""

@@ -1,0 +1,139 @@
+"""Plays matches on the nodes of a Ray cluster. A node needs only the package: networks are sent to it."""
+
+import socket
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from engine.errors import one_line
+from engine.players.spec import NetworkSpec
+from learner.student import STUDENT_FOLDER
+
+from ..machines.cluster import Cluster, ClusterError, Patience, ProcessFolder
+from .players import Players
+from .tasks import Task
+from .workers import MatchWorker, Message, messages
+
+_PATIENCE_S = 0.2  # seconds to sleep while no worker plays
+_LOOK_S = 2.0  # seconds between two queries of the cluster
+_MOST_FAILURES = 5  # starts of one worker in a row that may fail
+
+Files = Mapping[str, bytes]
+"""Path below a network's folder → contents of the file."""
+
+
+class _RayPlayers:
+    """A Ray actor on a node that plays tasks; see ``messages``."""
+
+    def __init__(self) -> None:
+        self._folder = ProcessFolder("match")
+        self._players = Players()
+
+    def here(self) -> str:
+        return socket.gethostname()
+
+    def play(self, task: Task, names: Sequence[str], *networks: Files) -> Iterator[Message]:
+        for name, files in zip(names, networks, strict=True):
+            if name not in self._players.folders:
+                self._players.folders[name] = self._unpacked(files, str(len(self._players.folders)))
+        yield from messages(self._players, task)
+
+    def _unpacked(self, files: Files, name: str) -> str:
+        folder = self._folder.path / name
+        for path, data in files.items():
+            target = folder / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
+        return str(folder)
+
+
+class RayStarter:
+    """Starts workers on a cluster, one for each CPU; raises ``ClusterError`` if the cluster cannot be joined."""
+
+    def __init__(self, address: str) -> None:
+        self.cluster = Cluster(address)
+        self._worker_class: Any = self.cluster.ray.remote(num_cpus=1, max_restarts=0)(_RayPlayers)
+        self._networks: dict[str, Any] = {}
+        self._cpus, self._look_at = 0, 0.0
+        self._patience = Patience("games begin when one is; a training also takes them all")
+
+    def capacity(self) -> int:
+        if time.monotonic() >= self._look_at:
+            self._cpus = sum(self.cluster.cpus().values())
+            self._look_at = time.monotonic() + _LOOK_S
+        return max(1, self._cpus)
+
+    def start_worker(self) -> MatchWorker:
+        return _RayWorker(self)
+
+    def network(self, folder: str) -> Any:
+        """Ray's reference to the files of a checkpoint; Ray sends them to each node once."""
+        if folder not in self._networks:
+            path = Path(folder)
+            files = {
+                file.relative_to(path).as_posix(): file.read_bytes()
+                for file in [*path.glob("*.*"), *path.glob(f"{STUDENT_FOLDER}/*.*")]
+                if file.suffix in (".json", ".safetensors")
+            }
+            self._networks[folder] = self.cluster.ray.put(files)
+        return self._networks[folder]
+
+    def wait(self, workers: Sequence[MatchWorker], timeout: float) -> Sequence[MatchWorker]:
+        asked = {worker.answers: worker for worker in workers if isinstance(worker, _RayWorker)}
+        if not asked:
+            self._patience.wait(_PATIENCE_S)
+            return []
+        self._patience.reset()
+        ready, _ = self.cluster.ray.wait(list(asked), timeout=timeout)
+        return [asked[answers] for answers in ready]
+
+    def start_actor(self) -> Any:
+        """Asks Ray for a new process, which starts when a CPU is free."""
+        return self._worker_class.remote()
+
+
+class _RayWorker(MatchWorker):
+    def __init__(self, starter: RayStarter) -> None:
+        self._starter, self._ray = starter, starter.cluster.ray
+        self._begin()
+        self._how, self._failures = "", 0
+        self.answers: Any = None
+
+    def _begin(self) -> None:
+        self._actor = self._starter.start_actor()
+        self._greeting, self._ready = self._actor.here.remote(), False
+
+    def is_ready(self) -> bool:
+        if not self._ready and self._starter.cluster.is_done(self._greeting):
+            try:
+                self._ray.get(self._greeting)
+                self._ready = True
+            except self._ray.exceptions.RayError as error:  # its node was lost before it started, or cannot start it
+                self._failures += 1
+                if self._failures == _MOST_FAILURES:
+                    raise ClusterError(
+                        f"a process could not be started {_MOST_FAILURES} times: {one_line(error)}"
+                    ) from error
+                self._begin()
+        return self._ready
+
+    def send(self, task: Task) -> None:
+        self.task = task
+        folders = sorted({spec.folder for spec in task.pairing.players if isinstance(spec, NetworkSpec)})
+        networks = [self._starter.network(task.folders[folder]) for folder in folders]
+        self.answers = self._actor.play.options(num_returns="streaming").remote(task, folders, *networks)
+
+    def _listen(self) -> Message:
+        try:
+            answer: Message = self._ray.get(next(self.answers))
+        except (self._ray.exceptions.RayError, StopIteration) as error:
+            self._how = one_line(error)
+            raise EOFError(self._how) from error
+        return answer
+
+    def stop(self) -> None:
+        self._ray.kill(self._actor)
+
+    def end(self) -> str:
+        return self._how

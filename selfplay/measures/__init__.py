@@ -1,0 +1,1 @@
+"""What commands measure: speed, blunders, won endgames, a network as a whole."""

@@ -1,0 +1,1 @@
+"""Elo, error bars, sequential tests, the gate's rule, and the ratings of a run."""

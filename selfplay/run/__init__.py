@@ -1,0 +1,1 @@
+"""A run: its configuration, its folder, a copy elsewhere, its status and figures."""

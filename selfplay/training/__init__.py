@@ -1,0 +1,1 @@
+"""The outer loop: games in, training steps, candidates, the gate."""
