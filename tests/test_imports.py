@@ -152,7 +152,8 @@ def test_the_core_knows_no_paper(files: Files) -> None:
     """Papers use public names only; the rooms under them work where ``papers`` is absent, and have no preset of it."""
     assert private_names(files) == []
     assert private_names({"papers/x.py": ast.parse("from learner.trainer import _step")})
-    code = "import sys; sys.modules['papers'] = None\nfrom selfplay import commands\nfrom selfplay.run import config; print(*config.PRESETS)"
+    code = "import sys; sys.modules['papers'] = None\nfrom selfplay import commands\n"
+    code += "from selfplay.run.config import PRESETS; print(*PRESETS)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["smoke", "quick", "laptop", "gpu"]
 
