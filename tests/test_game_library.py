@@ -3,6 +3,7 @@
 import io
 import os
 import random
+import shutil
 import sqlite3
 import time
 from collections.abc import Callable
@@ -288,6 +289,14 @@ def test_a_folder_is_one_library(games_folder: Path, tmp_path: Path) -> None:
     assert library.game(5).headers["Black"] == "Dora"
     assert library.game(1) == PdnGames(GAMES).game(1)
     assert next(one for one in library.played(after()) if one.after == after("11-15")) == Played(after("11-15"), 2)
+
+
+def test_an_annotated_copy_beside_its_original_is_left_out(games_folder: Path, tmp_path: Path) -> None:
+    for name in ("B.annotated.pdn", "c.annotated.pdn"):
+        shutil.copy(games_folder / "b.pdn", games_folder / name)
+    library = GameLibrary(games_folder, tmp_path / "index")
+    library.wait()
+    assert library.count == 6, "that of a file that is not there counts"
 
 
 def test_a_folder_is_read_again_where_it_has_changed(

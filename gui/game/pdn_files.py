@@ -15,6 +15,7 @@ from engine.pdn import PdnGame, PdnNode, read_game
 from engine.pdn_tokens import Token, split_games, tokenize
 
 ENDINGS = (".pdn", ".txt")  # of the files that are listed as games
+ANNOTATED = ".annotated.pdn"  # ending of the annotated copy of a file
 _SHOWN = 60  # characters of a path that a message repeats
 _COMMAND = re.compile(r"\[%[^\]]*\]")
 _CLOCK = re.compile(r"\[%clk [^\]]*\]\s*")

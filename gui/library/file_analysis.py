@@ -21,7 +21,7 @@ from engine.pdn import format_game
 from engine.players import WatchablePlayer
 
 from ..game.game_report import GameReview
-from ..game.pdn_files import PdnGames
+from ..game.pdn_files import ANNOTATED, PdnGames
 from .annotation import AnnotatedGame, annotated, figures_of
 
 JOURNAL = ".part"  # suffix that the journal's name adds to that of the copy
@@ -61,7 +61,7 @@ class AnalysisProgress(NamedTuple):
 
 def annotated_path(games: Path) -> Path:
     """Default path of the annotated copy of a file."""
-    return games.with_name(f"{games.stem}.annotated.pdn")
+    return games.with_name(games.stem + ANNOTATED)
 
 
 def seconds_of(out: Path) -> float | None:

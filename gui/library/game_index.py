@@ -19,7 +19,7 @@ from engine.pdn import other_game
 from engine.pdn_tokens import MAX_LINE, Token, split_games, tokenize
 from engine.position_keys import keys_of_game
 
-from ..game.pdn_files import clean, facts_of, is_game, one_line, title_from
+from ..game.pdn_files import ANNOTATED, clean, facts_of, is_game, one_line, title_from
 
 VERSION = 4
 KEPT = 20  # number of indexes to keep; those used longest ago are removed
@@ -61,8 +61,10 @@ def source_of(path: Path) -> Source:
 
 
 def sources_in(folder: Path) -> list[Source]:
-    """The PDN files in a folder, sorted by name; files that disappear meanwhile or cannot be accessed, or whose
-    names are no text, are left out.
+    """The PDN files in a folder, sorted by name.
+
+    Annotated copies beside their originals are left out, and so are files that disappear meanwhile, cannot be accessed,
+    or whose names are no text.
 
     Raises:
         StorageError: the folder cannot be read.
@@ -71,11 +73,14 @@ def sources_in(folder: Path) -> list[Source]:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
         raise cannot_read(folder, error) from error
-    sources = []
+    sources, names = [], {entry.name.lower() for entry in entries}
     for entry in entries:
         with contextlib.suppress(OSError, UnicodeError):
             entry.name.encode()
-            if entry.name.lower().endswith(".pdn") and entry.is_file():
+            name = entry.name.lower()
+            original = name.removesuffix(ANNOTATED) + ".pdn"
+            copied = name.endswith(ANNOTATED) and original in names
+            if name.endswith(".pdn") and not copied and entry.is_file():
                 state = entry.stat()
                 sources.append(Source(Path(entry.path), state.st_size, state.st_mtime_ns))
     return sources
