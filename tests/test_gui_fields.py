@@ -315,8 +315,7 @@ def test_null_characters_of_an_engine_are_drawn(app: App) -> None:
 
 
 def test_preferences_that_cannot_be_written_are_told(app: App) -> None:
-    app.preferences_file.unlink()
-    app.preferences_file.mkdir()
+    app.preferences_file /= "preferences.json"  # below what is a file
     app.save_preferences()
     assert app.controller.alarm
     assert "preferences.json" in app.controller.notice

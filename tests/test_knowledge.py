@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 from player_of import player_of
-from selfplay.training.loop.exam import exam_accuracy, exam_questions
 
 from engine.board import Board
 from engine.outcomes import WIN
@@ -30,6 +29,7 @@ from selfplay.players import PlayerError, network_folder
 from selfplay.requests import AnalyseRequest
 from selfplay.run.config import make_config
 from selfplay.run.folder import RunFolder, RunState
+from selfplay.training.exam import exam_accuracy, exam_questions
 
 WON = "B:WK1:BK15,K18"  # two kings against one in its single corner's reach
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import torch
-from selfplay.training.loop.open_match import OpenMatch
 
 from engine.search import SearchConfig
 from learner.inference import BackendError
@@ -24,6 +23,7 @@ from selfplay.games.openings import MatchError
 from selfplay.matches.record import MatchGame
 from selfplay.run.config import make_config
 from selfplay.training.loop import Training, make_pool
+from selfplay.training.open_match import OpenMatch
 
 CONFIG = make_config("smoke", ["network=wide32", "match_search.num_simulations=4", "selfplay.positions_per_shard=20"])
 

@@ -47,9 +47,13 @@ def positions(number: int, seed: int = 0) -> np.ndarray:
 
 def server_of(folder: Path) -> int:
     """The process that evaluates."""
-    table = subprocess.run(["ps", "-ewwo", "pid,args"], capture_output=True, text=True, check=True).stdout
-    (pid,) = [int(row.split()[0]) for row in table.splitlines() if f"{folder}/" in row and "serve" in row]
+    (pid,) = servers_of(folder)
     return pid
+
+
+def servers_of(folder: Path) -> list[int]:
+    table = subprocess.run(["ps", "-ewwo", "pid,args"], capture_output=True, text=True, check=True).stdout
+    return [int(row.split()[0]) for row in table.splitlines() if f"{folder}/" in row and "serve" in row]
 
 
 @pytest.fixture
@@ -258,7 +262,10 @@ def test_a_run_with_a_shared_evaluator(tmp_path: Path, short: Path, pool: str, m
     monkeypatch.setenv("XDG_CACHE_HOME", str(short))
     options = ["--pool", pool, "--set", "selfplay.evaluator=shared", "--set", "selfplay.actors=2", *SHORT]
     assert trained("--preset", "smoke", "--run", tmp_path / "run", *options)["iterations"] == 1
-    os.kill(server_of(short / "crownhead" / "evaluators"), signal.SIGKILL)
+    folder = short / "crownhead" / "evaluators"
+    assert list(folder.glob("*.log")), "a server was started"
+    for server in servers_of(folder):  # it may have ended
+        os.kill(server, signal.SIGKILL)
 
 
 def test_one_that_is_dropped_leaves_nothing_open(served: Path) -> None:

@@ -53,7 +53,7 @@ class Dated:
     def __call__(self, positions: np.ndarray) -> list[tuple[int, int]]:
         """(value, plies to the end) of positions, uint32 [N, 3]; 0 plies for draws."""
         found = np.zeros((len(positions), 2), np.int64)
-        _date(positions, KnownSlices(self.tables.slices, self.tables.words, self._distances.halves), found)
+        _date(positions, KnownSlices(self.tables.slices, self.tables.words, self._distances._rows), found)
         return [(value, 2 * half - (value == 1)) for value, half in found.tolist()]
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 import torch
 from programs import crownhead_here, wait_until
-from selfplay.training.loop.judge import Judge
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from torch import Tensor
 from training_runs import FAST, assert_refused, crownhead, events, start, trained
@@ -21,6 +20,7 @@ from selfplay.games.shards import read_shard_info
 from selfplay.rating.ratings import Ratings
 from selfplay.run.config import make_config
 from selfplay.run.folder import RunError, RunFolder
+from selfplay.training.judge import Judge
 from selfplay.training.loop import samples_to_draw
 
 
