@@ -57,6 +57,15 @@ def test_the_engine_plays_without_torch() -> None:
     assert done.stdout == "White\n"
 
 
+def test_the_documents_need_no_reports() -> None:
+    """They are made from the types of all results, where ``bootstrap.py docs`` has installed the extra ``docs`` alone."""
+    code = "import importlib, pathlib, re\ntext = pathlib.Path('docs/hooks/json_keys.toml').read_text()\n"
+    code += "for name in re.findall('\"([a-z_.]+):', text): importlib.import_module(name)\nprint(name)"
+    done = without(REPORT, code)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
 def test_training_without_reports(tmp_path: Path) -> None:
     done = crownhead_without(REPORT, "train", "--preset", "smoke", "--run", tmp_path / "run", "--json", *SHORT)
     assert done.returncode == 0, done.stderr

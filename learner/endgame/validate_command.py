@@ -24,7 +24,6 @@ from .commands import (
 )
 from .data import TEST, EndgameBatch, EndgameSampler, Values, labelled
 from .oracle import Oracle, open_oracle, oracle_folder, shipped_folder
-from .oracle_report import write_oracle_report
 from .progress import OracleProgress
 from .reached import some, with_tables
 from .validation import ACCURACY_KEYS, METHODS, Judgements, Validation, calibration_error, reliability_bins, validate
@@ -101,6 +100,8 @@ def oracle_validate_command(
         "evaluations per position": f"{figures['evaluations']:.2f}",
         **({} if of_games is None else _facts_of(of_games)),
     }
+    from .oracle_report import write_oracle_report  # needs Matplotlib
+
     page = write_oracle_report(out, validation, curves, facts)
     Console(quiet=quiet, soft_wrap=True).print(f"Report: {page}")
     return {**figures, "report": str(page)}
