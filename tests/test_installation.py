@@ -58,7 +58,7 @@ def test_the_engine_plays_without_torch() -> None:
 
 
 def test_the_documents_need_no_reports() -> None:
-    """They are made from the types of all results, where ``bootstrap.py docs`` has installed the extra ``docs`` alone."""
+    """They are made from the types of all results; ``bootstrap.py docs`` installs the extra ``docs`` alone."""
     code = "import importlib, pathlib, re\ntext = pathlib.Path('docs/hooks/json_keys.toml').read_text()\n"
     code += "for name in re.findall('\"([a-z_.]+):', text): importlib.import_module(name)\nprint(name)"
     done = without(REPORT, code)
