@@ -9,11 +9,11 @@ from engine.console import Console, Display
 from engine.errors import PartlyReadError
 from engine.fen import Color
 
+from .archive.annotation import AnnotatedGame
+from .archive.annotator import Annotator, progress_text
+from .archive.file_analysis import AnalysisProgress, annotated_path
 from .game.game_report import LEAST_LOSS
 from .game.opponents import Opponents
-from .library.annotation import AnnotatedGame
-from .library.annotator import Annotator, progress_text
-from .library.file_analysis import AnalysisProgress, annotated_path
 
 
 class AnnotateFigures(TypedDict):

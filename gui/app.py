@@ -15,6 +15,8 @@ from engine.fen import Color
 from engine.puzzles.book import shipped_puzzles
 from engine.puzzles.puzzle import Puzzle
 
+from .archive.annotator import Annotator
+from .archive.game_shelf import GameShelf
 from .display import WindowError, start_pygame
 from .game.autosave import Autosave
 from .game.controller import GameController
@@ -26,8 +28,6 @@ from .game.plan import GamePlan
 from .game.seats import take_up
 from .game.thinker import Thinker
 from .help import Action
-from .library.annotator import Annotator
-from .library.game_shelf import GameShelf
 from .menus import FAULTS
 from .preferences import load_preferences, preferences_path, save_preferences
 from .threads import LAST_WORK_AFTER_AN_ERROR_S, LAST_WORK_S, leave, wait_for_threads

@@ -17,11 +17,11 @@ from engine.files import StorageError
 from engine.pdn import format_game, read_game, read_games
 from engine.players import AlphaBetaPlayer
 from gui.annotate_command import annotate_command
+from gui.archive.annotation import annotated, figures_of
+from gui.archive.annotator import Annotator, progress_text, time_text
+from gui.archive.file_analysis import AnalysisProgress, FileAnalysis, seconds_of
 from gui.game.game_report import GameReview
 from gui.game.opponents import Opponents
-from gui.library.annotation import annotated, figures_of
-from gui.library.annotator import Annotator, progress_text, time_text
-from gui.library.file_analysis import AnalysisProgress, FileAnalysis, seconds_of
 
 # 1... 22-18 gives a man away; the other moves are quiet
 SHOT = (

@@ -19,9 +19,9 @@ from engine.fen import START_FEN
 from engine.files import StorageError
 from engine.pdn import PdnGame, format_game
 from engine.position_keys import key_of
+from gui.archive.game_index import KEPT, Filling, Source, opened_as, source_of
+from gui.archive.game_library import GameLibrary, IndexInUseError, Played, Query
 from gui.game.pdn_files import PdnGames, game_at
-from gui.library.game_index import KEPT, Filling, Source, opened_as, source_of
-from gui.library.game_library import GameLibrary, IndexInUseError, Played, Query
 
 GAMES = """[Event "Spring"] [Black "Anna"] [White "Bruno"] [Date "2026.03.01"]
 1. 11-15 23-19 2. 9-14 27-23 1-0
@@ -110,7 +110,7 @@ def test_a_second_opening_reads_nothing_anew(
     open_games: Callable[..., GameLibrary], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = open_games()
-    monkeypatch.setattr("gui.library.game_index.tokenize", lambda lines: pytest.fail("read anew"))
+    monkeypatch.setattr("gui.archive.game_index.tokenize", lambda lines: pytest.fail("read anew"))
     again = open_games()
     assert again.search(Query(), 0, 9) == first.search(Query(), 0, 9)
 
@@ -304,7 +304,7 @@ def test_a_folder_is_read_again_where_it_has_changed(
 ) -> None:
     GameLibrary(games_folder, tmp_path / "index").wait()
     read: list[str] = []
-    monkeypatch.setattr("gui.library.game_index.opened_as", _noting(read))
+    monkeypatch.setattr("gui.archive.game_index.opened_as", _noting(read))
     (games_folder / "b.pdn").write_text('[Event "Home"] [Black "Dora"] 1. 11-15 23-18 0-1')
     (games_folder / "c.pdn").write_text('[Black "Emil"] 1. 9-13 *')
     library = GameLibrary(games_folder, tmp_path / "index")
@@ -329,7 +329,7 @@ def test_a_file_that_fails_in_the_middle_is_read_again(
                 raise OSError("input/output error")
             return super().readline(size)
 
-    monkeypatch.setattr("gui.library.game_index.opened_as", lambda source: Broken(source.path.read_bytes()))
+    monkeypatch.setattr("gui.archive.game_index.opened_as", lambda source: Broken(source.path.read_bytes()))
     GameLibrary(games_folder, tmp_path / "index").wait()
     monkeypatch.undo()
     library = GameLibrary(games_folder, tmp_path / "index")

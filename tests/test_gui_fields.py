@@ -20,10 +20,10 @@ from engine.fen import Color
 from engine.files import StorageError, read_text
 from engine.pdn import read_games
 from gui.app import App
+from gui.archive.annotator import Annotator
+from gui.archive.game_library import GameLibrary
 from gui.game.pdn_files import clean, typed_file, typed_path
 from gui.help import Action
-from gui.library.annotator import Annotator
-from gui.library.game_library import GameLibrary
 from gui.menus import MenuScene
 from gui.views import clipboard
 from gui.views.analysis_page import AnalysisPage

@@ -12,9 +12,9 @@ from windows import frames_until, opened_app
 
 from engine.files import StorageError
 from gui.app import App
+from gui.archive.game_index import MAX_LINE, lines_of
 from gui.game.autosave import LISTED
 from gui.game.session import GameSession
-from gui.library.game_index import MAX_LINE, lines_of
 from gui.views.file_pages import KeptPage, LoadPage, SavePage
 from gui.views.library_pages import LibraryPage
 from gui.views.opening_scene import OpeningScene

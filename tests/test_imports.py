@@ -22,7 +22,7 @@ BARRED = {  # room → top-level modules it must not import
 }
 FLOORS = {
     "selfplay": ("games", "rating", "machines", "run", "matches", "actors", "training", "measures"),
-    "gui": ("game", "library", "exercises", "views"),
+    "gui": ("game", "archive", "exercises", "views"),
 }  # packages inside a room: each may import those before it
 OWN_MODULES = "learner/own_modules.py"  # imports what the user names on the command line
 PICKLERS = {"pickle", "_pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}

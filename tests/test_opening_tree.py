@@ -23,15 +23,15 @@ from engine.openings import opening_of
 from engine.pdn import read_game
 from engine.position_keys import keys_of_game
 from gui.app import App
+from gui.archive.file_analysis import annotated_path
+from gui.archive.game_index import Filling
+from gui.archive.game_library import GameLibrary, Played, Query
+from gui.archive.game_shelf import GameShelf
+from gui.archive.opening_tree import OpeningTree, TreeRow, gathered
 from gui.game.plan import BOTH
 from gui.game.session import GameSession, SessionError
 from gui.game.snapshot import MoveRow, Snapshot
 from gui.help import Action
-from gui.library.file_analysis import annotated_path
-from gui.library.game_index import Filling
-from gui.library.game_library import GameLibrary, Played, Query
-from gui.library.game_shelf import GameShelf
-from gui.library.opening_tree import OpeningTree, TreeRow, gathered
 from gui.views.library_pages import LibraryPage
 from gui.views.opening_scene import OpeningScene
 

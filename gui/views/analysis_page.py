@@ -5,9 +5,9 @@ from os.path import exists
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..archive.annotator import SECONDS, USUAL_SECONDS, Annotator, progress_text
+from ..archive.file_analysis import annotated_path, seconds_of
 from ..game.pdn_files import clean, typed_file
-from ..library.annotator import SECONDS, USUAL_SECONDS, Annotator, progress_text
-from ..library.file_analysis import annotated_path, seconds_of
 from ..menus import MenuScene
 from .library_pages import LibraryPage
 

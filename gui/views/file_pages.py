@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import pygame_menu
 
+from ..archive.file_analysis import seconds_of
+from ..archive.game_index import sources_in
+from ..archive.game_library import GameLibrary
 from ..game.autosave import LISTED, SavedGame
 from ..game.messages import without_fen
 from ..game.pdn_files import ENDINGS, PdnGames, clean, typed_file, typed_path
 from ..game.seats import take_up
 from ..help import Action
-from ..library.file_analysis import seconds_of
-from ..library.game_index import sources_in
-from ..library.game_library import GameLibrary
 from ..menus import ON_OFF, MenuScene, ReadingPage
 from ..preferences import Preferences
 from .analysis_page import AnalysisPage

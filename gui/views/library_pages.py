@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from engine.position_keys import key_of
 
+from ..archive.game_library import GameLibrary, Listed, Query
 from ..game.pdn_files import PdnGames
-from ..library.game_library import GameLibrary, Listed, Query
 from ..menus import ON_OFF, MenuScene
 
 if TYPE_CHECKING:

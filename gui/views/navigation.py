@@ -5,9 +5,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..archive.game_library import GameLibrary
 from ..game.plan import GamePlan
 from ..help import Action
-from ..library.game_library import GameLibrary
 from .analysis_page import AnalysisPage
 from .ending_scene import EndingPage
 from .file_pages import FilesPage, LoadPage, PreferencesPage, SavePage

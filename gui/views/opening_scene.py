@@ -10,12 +10,12 @@ from engine.board import Move
 from engine.errors import DraughtsError
 from engine.fen import Color
 
+from ..archive.game_library import GameLibrary, IndexInUseError, Played
+from ..archive.opening_tree import OpeningTree, TreeRow, gathered
 from ..game.game_lines import numbered
 from ..game.plan import BOTH
 from ..game.snapshot import Snapshot
 from ..help import Action
-from ..library.game_library import GameLibrary, IndexInUseError, Played
-from ..library.opening_tree import OpeningTree, TreeRow, gathered
 from .board_scene import STEPS, BoardScene, Passage, stepped
 from .board_view import Arrow, BoardPicture
 from .entry_scene import EntryScene
