@@ -292,8 +292,8 @@ def test_pictures_of_what_people_see(display: str, tmp_path: Path, pictures: Pat
     quiet = Preferences(sounds=False, animation_ms=40)
     player = AlphaBetaPlayer(depth=1)  # which gives something away in six moves, for the report
     with window(display, tmp_path, "--simulations", "100", "--side", "black", "--menu", preferences=quiet) as seen:
-        seen.focus()
         until(lambda: seen.picture().std() > 20, "a first picture in the window")
+        seen.focus()  # not earlier: while it opens, SDL may replace the window by a second one
         seen.still_picture(pictures / "board_menu.png")
         seen.keys("Escape")
         until(lambda: shows_board(seen.picture(), seen), "a board in the window")
