@@ -16,10 +16,10 @@ from training_runs import FAST, assert_refused, crownhead, events, start, traine
 from engine.sealed import sealed, unsealed
 from learner.checkpoint import load_checkpoint, read_info, save_checkpoint
 from learner.network import NETWORKS, Network, make_network
-from selfplay.games.shards import read_shard_info
+from selfplay.games.shards import ShardInfo, read_shard_info
 from selfplay.rating.ratings import Ratings
 from selfplay.run.config import make_config
-from selfplay.run.folder import RunError, RunFolder
+from selfplay.run.folder import Promotion, RunError, RunFolder, RunState
 from selfplay.training.judge import Judge
 from selfplay.training.loop import samples_to_draw
 
@@ -198,6 +198,23 @@ def test_old_candidates_are_removed_but_nothing_else(tmp_path: Path) -> None:
     shutil.copytree(run.checkpoint("000001"), run.checkpoint("000001-mine"))
     Judge(run, config, lambda *_: None)._drop_old_candidates()
     assert {path.name for path in run.checkpoints.iterdir()} == {"000000", "000001-mine", "000003", "000004"}
+
+
+def test_games_of_the_teacher_never_get_too_old(tmp_path: Path) -> None:
+    """Where the run began with the same network, they counted as those of the first network."""
+    names = ["000000", "000001", "000002"]
+    for seed, name in enumerate(names):
+        torch.manual_seed(seed)
+        save_checkpoint(tmp_path / "run" / "checkpoints" / name, make_network(NETWORKS["tiny"]), {"steps": seed})
+    digests = [read_info(tmp_path / "run" / "checkpoints" / name).digest for name in names]
+    run = RunFolder(tmp_path / "run")
+    promotions = tuple(Promotion(checkpoint=name, iteration=1, steps=1, minutes=1.0) for name in names[1:])
+    run.write_state(RunState(iteration=2, best=names[-1], promotions=promotions))
+    behind = []
+    for teacher in (None, {"digest": digests[0]}):
+        judge = Judge(run, make_config("smoke", [], teacher=teacher), lambda *_: None)
+        behind.append([judge.behind(ShardInfo(run.path, 1, 1, 1, (digest,), 1)) for digest in digests])
+    assert behind == [[2, 1, 0], [0, 1, 0]]
 
 
 def test_samples_to_draw_follow_from_what_is_on_disk() -> None:

@@ -59,7 +59,10 @@ class Judge:
         return self._open is not None
 
     def behind(self, shard: ShardInfo) -> int:
-        """Number of promotions since the newest network that played games of the shard."""
+        """Number of promotions since the newest network that played games of the shard; 0 for the teacher's games."""
+        teacher = self._config.teacher
+        if teacher is not None and teacher.digest in shard.networks:  # the run may have begun with the same network
+            return 0
         known = [self._promoted.index(network) for network in shard.networks if network in self._promoted]
         return len(self._promoted) - 1 - max(known) if known else 0
 
