@@ -226,10 +226,10 @@ def _resumed(run: RunFolder, request: TrainRequest) -> RunConfig:
         changed = next_stage(config, settings, state.iteration, run.steps_made())
     limit = state.minutes_limit if minutes is None else state.minutes + minutes
     by_minutes = minutes is not None or (limit is not None and limit != config.loop.minutes)  # asked for by --minutes
-    if limit is not None and state.minutes >= limit and not run.gate_path.exists():  # else a candidate is to be judged
+    if limit is not None and state.minutes >= limit and not run.is_judging:
         raise RunError(f"{run.path} has used its {limit:.2f} minutes: give it more with --minutes")
     most = changed.loop.max_iterations
-    if most is not None and state.iteration >= most and not by_minutes:
+    if most is not None and state.iteration >= most and not (by_minutes or run.is_judging):
         raise RunError(
             f"{run.path} has made all iterations ({most}): give it more with --set loop.max_iterations=N or --minutes"
         )

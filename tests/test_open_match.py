@@ -133,7 +133,7 @@ def test_a_damaged_file_begins_anew(
     OpenMatch(a_match(), path=path).take_in(MatchPlayed(1, tuple(games)))
     path.write_bytes(change(path.read_bytes()))
     assert OpenMatch(a_match(), path=path).known == []
-    assert "the gate begins anew" in caplog.text
+    assert "the match begins anew" in caplog.text
 
 
 class Died(Exception):  # noqa: N818

@@ -14,11 +14,14 @@ from learner.network import make_network
 from learner.residual import ResidualConfig
 from learner.trainer import Trainer
 from selfplay import commands
+from selfplay.actors.pool_match import MatchPlayed
+from selfplay.actors.worker import Worker
 from selfplay.commands import train_command
 from selfplay.requests import TrainRequest
 from selfplay.run.config import make_config
-from selfplay.run.folder import RunError, RunFolder, RunState
+from selfplay.run.folder import Promotion, RunError, RunFolder, RunState
 from selfplay.run.stages import config_at
+from selfplay.training.judge import Judge
 from selfplay.training.loop import Training
 
 
@@ -56,6 +59,35 @@ def test_a_gate_in_play_is_finished_after_the_minutes(at_the_gate: RunFolder) ->
     at_the_gate.gate_path.unlink()
     with pytest.raises(RunError, match=r"has used its 5\.00 minutes"):
         resumed(at_the_gate)
+
+
+def test_a_match_with_an_anchor_outlives_a_kill(tmp_path: Path) -> None:
+    """Its games are kept, and finished although the run has made all iterations."""
+    settings = ["loop.max_iterations=1", "loop.anchor_games=4", "match_search.num_simulations=1"]
+    run = a_run(tmp_path / "run", settings, {"000000": 0, "000001": 30})
+    made = Promotion(checkpoint="000001", iteration=1, steps=30, minutes=1.0)
+    run.write_state(RunState(iteration=1, best="000001", promotions=(made,)))
+    with pytest.raises(RunError, match=r"has made all iterations"):
+        resumed(run)
+    config, asked = RunFolder.open(run.path)[1], list[Any]()
+    pool: Any = SimpleNamespace(set_match=asked.append)
+    judge = Judge(run, config, lambda *_: None)
+    judge.proceed(pool, 5.0)
+    (part,) = asked[-1].parts()
+    played = Worker(config, 0, 1).play_match(part, *asked[-1].networks)
+    assert played is not None
+    judge.take_in(MatchPlayed(1, played.games[:2]))
+
+    assert resumed(run).loop.max_iterations == 1
+    judge = Judge(run, config, lambda *_: None)
+    judge.proceed(pool, 5.0)
+    assert asked[-1].over == {game.index for game in played.games[:2]}
+    judge.take_in(MatchPlayed(1, played.games[2:]))
+    judge.proceed(pool, 5.0)
+    (result,) = judge.ratings.results
+    assert (result.player_a, result.player_b, sum(result[2:])) == ("000001", "random", 4)
+    with pytest.raises(RunError, match=r"has made all iterations"):
+        resumed(run)
 
 
 def test_settings_count_from_the_steps_of_the_learner(at_the_gate: RunFolder) -> None:

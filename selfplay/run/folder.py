@@ -62,6 +62,7 @@ class RunFolder:
         self.shards = self.path / "shards"  # games
         self.checkpoints = self.path / "checkpoints"  # 000000 (random weights), 000001, ...: candidates
         self.gate_path = self.path / "gate.json"  # games of the gate in play, to survive a kill
+        self.anchor_path = self.path / "anchor.json"  # the same of a match with an anchor
         self.elo_path = self.path / "elo.json"  # results of all matches and the table of ratings
         self.figure_path = self.path / "ratings.png"  # picture of the ratings, drawn when training ends
         self.log_path = self.path / "log.jsonl"  # one JSON object per event
@@ -87,6 +88,11 @@ class RunFolder:
             raise RunError(f"{path} holds no run to resume: start one without --resume")
         remove_stale_temporaries(folder.path)
         return folder, read_config(folder.config_path)
+
+    @property
+    def is_judging(self) -> bool:
+        """Whether the run was stopped during a gate or a match with an anchor, which it finishes when it is resumed."""
+        return self.gate_path.exists() or self.anchor_path.exists()
 
     def check_free(self) -> None:
         """Raises ``RunError`` if the folder has a run already, or what is left of one."""

@@ -136,7 +136,8 @@ class Judge:
         best, loop = self.state.best, self._config.loop
         seed = self._config.seed + loop.anchors.index(anchor)
         match = PoolMatch(self._next_number(), (best, anchor), (self._best,), anchor, seed, loop.anchor_games)
-        self._play(pool, match, OpenMatch(match))
+        opened = OpenMatch(match, path=self._folder.anchor_path, search=self._config.match_search)
+        self._play(pool, match, opened)
 
     def _next_number(self) -> int:
         self._matches += 1
@@ -186,6 +187,7 @@ class Judge:
         (name, anchor), report = met.match.names, met.result.summary()
         self.ratings.add(_pairing(name, anchor, report))
         self.ratings.save()
+        self._folder.anchor_path.unlink(missing_ok=True)
         self._tell("anchor", {"checkpoint": name, "anchor": anchor, **report})
 
     def _drop_old_candidates(self) -> None:

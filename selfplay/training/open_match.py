@@ -1,4 +1,4 @@
-"""A match in play: actors deliver its games in any order; games of a gate are also kept on disk."""
+"""A match in play: actors deliver its games in any order; they are also kept on disk."""
 
 import logging
 from collections.abc import Callable
@@ -78,7 +78,7 @@ class OpenMatch:
         except FileNotFoundError:
             return []
         except (OSError, ValueError, KeyError, TypeError) as error:
-            _LOG.warning("%s: the gate begins anew: %s", path, error)
+            _LOG.warning("%s: the match begins anew: %s", path, error)
             return []
 
     def _write(self) -> None:
