@@ -5,6 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from programs import crownhead_here
@@ -193,6 +194,34 @@ def test_a_table_without_anchors_begins_with_the_oldest_network_it_knows(tmp_pat
     ratings.save()
     assert Ratings(tmp_path / "elo.json").reference == "000006"
     assert {line.player: line.rating for line in ratings.table()}["000006"] == 0
+
+
+@pytest.mark.parametrize("anchors", [(), ("random", "rollout:200")])
+def test_rejected_candidates_are_rated_as_in_a_fit_of_all(
+    tmp_path: Path, anchors: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such a fit takes minutes with thousands of them, at each gate."""
+    rng, ratings, best = np.random.default_rng(1), Ratings(tmp_path / "elo.json"), "000000"
+    for number in range(1, 42):
+        ratings.add(PairingResult(name := f"{number:06d}", best, *map(int, rng.multinomial(60, [0.4, 0.3, 0.3]))))
+        if number % 10 == 0:
+            best = name
+            for anchor in anchors:
+                ratings.add(PairingResult(best, anchor, *map(int, rng.multinomial(20, [0.7, 0.2, 0.1]))))
+    tallies = [(one.player_a, one.player_b, Tally.of_games(*one[2:])) for one in ratings.results]
+    expected = {line.player: line for line in fit_elo(tallies, {ratings.reference: 0.0}).table}
+    fitted = list[str]()
+
+    def watched(some: Any, fixed: Any) -> Any:
+        fitted.extend(name for tally in some for name in tally[:2])
+        return fit_elo(some, fixed)
+
+    monkeypatch.setattr("selfplay.rating.ratings.fit_elo", watched)
+    table = {line.player: line for line in ratings.table()}
+    assert table.keys() == expected.keys()
+    for name, line in table.items():
+        assert line[1:] == pytest.approx(expected[name][1:], rel=1e-6, abs=1e-5)
+    assert len(set(fitted)) <= 5 + len(anchors), "promoted networks and anchors"
 
 
 # The command

@@ -231,6 +231,16 @@ def fit_elo(
     return EloFit(tuple(sorted(table, key=lambda line: (-line.rating, line.player))), tuple(players), covariance)
 
 
+def rating_beside(player: str, tally: Tally, other: EloRating, prior_draws: float = 1.0) -> EloRating:
+    """The rating that ``fit_elo`` gives a player who has met only ``other``: these games change no other rating."""
+    games = tally.games + prior_draws
+    score = (tally.points + prior_draws / 2) / games
+    spread = _spread(tally.pairs, tally.singles)[1] + prior_draws * score * (1 - score)
+    error = CONFIDENCE_95 * _ELO_PER_NAT * math.sqrt(spread) / (games * score * (1 - score))
+    rating = other.rating + elo_from_score(score)
+    return EloRating(player, rating, math.hypot(error, other.error), tally.games, tally.points / tally.games)
+
+
 def _check_connected(players: Sequence[str], met: np.ndarray, anchors: Mapping[str, float]) -> None:
     reached = np.array([player in anchors for player in players], bool)
     for _ in players:

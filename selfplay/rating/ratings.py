@@ -1,11 +1,12 @@
 """The Elo table of a run, from all matches between its networks and with the anchors."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 from engine.files import atomic_write, sha256_of
 
-from .elo import EloRating, PairingResult, Tally, fit_elo
+from .elo import EloRating, PairingResult, Tally, fit_elo, rating_beside
 
 _VERSION = 2
 _FIRST_NETWORK = "000000"
@@ -57,10 +58,30 @@ class Ratings:
     def table(self) -> list[EloRating]:
         """The ratings, strongest first; ``reference`` has 0.
 
-        The file does not say which games were pairs: all count as single games, so errors are rather too large.
+        The file does not say which games were pairs: all count as single games, so errors are rather too large. A
+        candidate that has met one player only, as those that were not promoted, is rated beside that player: with
+        thousands of them the fit would take minutes.
         """
         tallies = [(player_a, player_b, Tally.of_games(*counts)) for player_a, player_b, *counts in self.results]
-        return list(fit_elo(tallies, {self.reference: 0.0}).table) if tallies else []
+        if not tallies:
+            return []
+        reference, met = self.reference, Counter(name for pairing in tallies for name in pairing[:2])
+        beside = [
+            (candidate, other, tally)
+            for candidate, other, tally in tallies
+            if met[candidate] == 1 and candidate != reference and (met[other] > 1 or other == reference)
+        ]
+        alone = {candidate for candidate, _, _ in beside}
+        fitted = [pairing for pairing in tallies if pairing[0] not in alone]
+        lines = {line.player: line for line in fit_elo(fitted, {reference: 0.0}).table}
+        lines |= {candidate: rating_beside(candidate, tally, lines[other]) for candidate, other, tally in beside}
+        games, points = Counter[str](), dict.fromkeys(met, 0.0)
+        for player_a, player_b, tally in tallies:
+            games.update({player_a: tally.games, player_b: tally.games})
+            points[player_a] += tally.points
+            points[player_b] += tally.games - tally.points
+        counted = (line._replace(games=games[name], score=points[name] / games[name]) for name, line in lines.items())
+        return sorted(counted, key=lambda line: (-line.rating, line.player))
 
     def save(self) -> None:
         """Writes results and ratings; raises ``StorageError``."""
