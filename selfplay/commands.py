@@ -1,6 +1,9 @@
 """The commands ``crownhead train`` and ``crownhead analyse``."""
 
 import shlex
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict, cast
 
@@ -110,8 +113,9 @@ def _train(request: TrainRequest, quiet: bool) -> TrainFigures:
         run.check_free()
     if mirror is not None:
         mirror.check_writable()
+    is_new = not run.path.exists()
     make_folder(run.path)
-    with run.locked():
+    with run.locked(), _kept_once_begun(run, is_new):
         if mirror is not None and beginning is None:
             mirror.check(run)
         config = _resumed(run, request) if beginning is None else _begun(run, beginning)
@@ -136,6 +140,20 @@ def _train(request: TrainRequest, quiet: bool) -> TrainFigures:
         _print_ratings(training.ratings)
         _print_training(figures, best)
     return figures
+
+
+@contextmanager
+def _kept_once_begun(run: RunFolder, is_new: bool) -> Iterator[None]:
+    """Removes a new folder whose run could not begin, as without its cluster: it would refuse the same command again.
+
+    The log begins once there are actors.
+    """
+    try:
+        yield
+    except Exception:
+        if is_new and not run.log_path.exists():
+            shutil.rmtree(run.path, ignore_errors=True)
+        raise
 
 
 class _Beginning(NamedTuple):

@@ -17,6 +17,7 @@ from engine.sealed import sealed, unsealed
 from learner.checkpoint import load_checkpoint, read_info, save_checkpoint
 from learner.network import NETWORKS, Network, make_network
 from selfplay.games.shards import ShardInfo, read_shard_info
+from selfplay.machines.cluster import ClusterError
 from selfplay.rating.ratings import Ratings
 from selfplay.run.config import make_config
 from selfplay.run.folder import Promotion, RunError, RunFolder, RunState
@@ -259,6 +260,26 @@ def test_a_teacher_that_the_backend_does_not_compute_leaves_no_folder(tmp_path: 
     begin = ("train", "--preset", "smoke", "--run", tmp_path / "run", "--teacher", tmp_path / "net")
     assert_refused(crownhead_here(*begin, "--backend", "numba"), "not 3x3 over 8x8 with relu")
     assert not (tmp_path / "run").exists()
+
+
+def test_a_cluster_that_cannot_be_joined_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the run nor its copy: both would refuse the same command again."""
+
+    def refused(*_: object) -> None:
+        raise ClusterError("the cluster cannot be joined")
+
+    begin = ("train", "--preset", "smoke", "--run", tmp_path / "run", "--mirror", (tmp_path / "copy").as_uri())
+    with monkeypatch.context() as patch:
+        patch.setattr("selfplay.training.loop.make_pool", refused)
+        for _ in range(2):
+            assert_refused(crownhead_here(*begin), "the cluster cannot be joined")
+    assert not (tmp_path / "run").exists()
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "notes").touch()
+    with monkeypatch.context() as patch:
+        patch.setattr("selfplay.training.loop.make_pool", refused)
+        assert_refused(crownhead_here(*begin), "the cluster cannot be joined")
+    assert (tmp_path / "run" / "notes").exists(), "the folder was there before"
 
 
 def test_a_run_may_begin_with_a_network(tmp_path: Path) -> None:

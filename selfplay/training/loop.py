@@ -174,15 +174,15 @@ class Training:
 
     def run(self) -> TrainingFigures:
         """Trains until the run is over; at the end, also after an error, the copy (``mirror``) is updated."""
+        pool = make_pool(self.config, self.replay)  # without one the run has not begun, and there is nothing to copy
         try:
-            return self._run()
+            return self._run(pool)
         finally:
             if self._mirror is not None:
                 self._mirror.push(self.folder, wait=True)
 
-    def _run(self) -> TrainingFigures:
+    def _run(self, pool: Source) -> TrainingFigures:
         self._curves = Curves(self.folder.tensorboard)
-        pool = make_pool(self.config, self.replay)
         self._work = WorkDone(self.replay)
         self.folder.log("start", minutes=round(self.minutes, 3), steps=self.trainer.steps, dashboard=pool.dashboard)
         self._listen("begin", self.summary())
