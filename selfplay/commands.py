@@ -213,7 +213,7 @@ def _begun(run: RunFolder, beginning: _Beginning) -> RunConfig:
 
 def _print_training(figures: TrainFigures, best: Path) -> None:
     console = Console()
-    console.print(f"Best network: {best} ({figures['promotions']} promotions)")
+    console.print(f"Best network: {best} (promotions: {figures['promotions']})")
     if figures["iterations"] == 0:
         console.print("The time was too short for a candidate: continue with --resume --minutes 5")
     if missing := missing_packages(("matplotlib", "tensorboard")):

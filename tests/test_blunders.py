@@ -140,7 +140,7 @@ def test_a_misprinted_move_costs_one_game(games: Path, capsys: pytest.CaptureFix
     expected = count(games=games)["players"]
     game = games.read_text(encoding="utf-8")
     games.write_text(f'{game}\n[Event "misprinted"]\n1. 11-15 22-99 *\n\n{game}', encoding="utf-8")
-    with pytest.raises(PartlyReadError, match=r"1 games of .*games\.pdn were left out; the first: .*22-99") as caught:
+    with pytest.raises(PartlyReadError, match=r"games left out of .*games\.pdn: 1; the first: .*22-99") as caught:
         count(games=games, quiet=False)
     figures = caught.value.figures
     assert isinstance(figures, dict)

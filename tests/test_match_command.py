@@ -118,7 +118,7 @@ def test_a_game_that_was_cut_short_is_played_again(tmp_path: Path) -> None:
         ({"seed": 2}, "Seed is '1', not '2'"),
         ({"player_a": "rollout:3"}, "Event is"),
         ({"openings": "ballots"}, "Openings is 'random:4', not 'ballots'"),
-        ({"games": 4}, "it has more than 4 games; give --games 6"),
+        ({"games": 4}, "it has games beyond --games 4; give --games 6"),
         ({"clock": "60+1"}, "TimeControl is '-', not '60[+]1'"),
     ],
 )
@@ -435,7 +435,7 @@ def test_a_number_that_a_time_overrides_and_games_that_repeat_are_told(
     net = str(tmp_path / "net")
     save_checkpoint(net, make_network(NETWORKS["tiny"]))
     (tmp_path / "one.fen").write_text("B:W32:B5\n")
-    openings, twice = f"file:{tmp_path / 'one.fen'}", "2 pairs have 1 openings"
+    openings, twice = f"file:{tmp_path / 'one.fen'}", "openings of 2 pairs: 1; these"
     match(f"{net}@5@off", "random", games=1, seconds=0.01, openings=openings, quiet=False)
     assert capsys.readouterr().err.count("@5@off: time alone limits its search, 5 is ignored") == 1
     match(f"{net}@5@off", f"{net}@3@off", games=4, openings=openings, quiet=False)

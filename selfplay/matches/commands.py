@@ -170,7 +170,7 @@ def _tell_repeated(pairing: Pairing, chosen: Sequence[Opening]) -> None:
     """Prints that games are repeated, where openings come again and both players answer from the board alone."""
     different = len({opening.board.fen() for opening in chosen})
     if different < len(chosen) and pairing.control.kind == "none" and all(spec.repeats for spec in pairing.players):
-        text = f"{len(chosen)} pairs have {different} openings: these players repeat games, and the ± is too small"
+        text = f"openings of {len(chosen)} pairs: {different}; these players repeat games, and the ± is too small"
         Console(stderr=True).print(text, soft_wrap=True)
 
 

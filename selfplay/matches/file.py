@@ -66,7 +66,7 @@ class MatchFile:
                 raise self._misfit(str(bad[0]))
             games.append(pdn)
         if (needed := _games_in(games)) > self._games:
-            why = f"it has more than {self._games} games; give --games {needed}"
+            why = f"it has games beyond --games {self._games}; give --games {needed}"
             raise MatchError(f"{self.path} cannot be resumed: {why}")
         for number, pdn in enumerate(games, 1):
             try:

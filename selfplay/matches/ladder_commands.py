@@ -141,7 +141,7 @@ def ladder_command(request: LadderRequest, quiet: bool) -> LadderFigures:
         _print(standings)
         console = Console()
         if errors:  # their texts were logged when they happened
-            console.print(f"forfeited or lost on time: {len(errors)} games")
+            console.print(f"games forfeited or lost on time: {len(errors)}")
         console.print(f"Report: {request.target / 'report.html'}", soft_wrap=True)
     return figures
 

@@ -124,7 +124,7 @@ def blunders_command(request: BlundersRequest, quiet: bool) -> BlundersFigures:
     if not quiet:
         _print(figures)
     if unread:
-        raise PartlyReadError(f"{len(unread)} games of {request.games} were left out; the first: {unread[0]}", figures)
+        raise PartlyReadError(f"games left out of {request.games}: {len(unread)}; the first: {unread[0]}", figures)
     return figures
 
 

@@ -166,12 +166,12 @@ def _counts(found: Sequence[_Ending]) -> Conversion:
 
 def _print(figures: ConvertFigures) -> None:
     console = Console()
-    table = Table("pieces", "positions", "possible", "won", "share", "longest win")
+    table = Table("pieces", "positions", "possible", "won", "share", "longest win, plies")
     lines: list[tuple[str, Conversion]] = [(str(line["pieces"]), line) for line in figures["by_pieces"]]
     for pieces, line in [*lines, ("all", figures)]:
         share = "" if line["share"] is None else f"{line['share']:.2%}"
         numbers = str(line["positions"]), str(line["possible"]), str(line["won"])
-        table.add_row(pieces, *numbers, share, "" if line["longest"] is None else f"{line['longest']} plies")
+        table.add_row(pieces, *numbers, share, str(line["longest"] or ""))
     console.print(table)
     failed = figures["not_won"]
     for one in failed[:_SHOWN]:

@@ -87,11 +87,11 @@ def _page(figures: StatusFigures) -> Group:
     rating = "" if elo is None else f" (Elo {elo:.0f})"
     lines: list[RenderableType] = [
         f"{figures['run']}: {figures['minutes']:.1f}{limit} min, {when}",
-        f"Best network: {figures['best']}{rating}, {figures['promotions']} promotions of "
+        f"Best network: {figures['best']}{rating}, promotions: {figures['promotions']} of "
         f"{figures['iteration']} candidates",
         f"{figures['games']:,} games, {figures['samples']:,} samples (window {figures['window']:,}), "
         f"{figures['steps']:,} steps",
-        f"{figures['in_flight']} shards requested, {figures['refused']} refused as too old",
+        f"Shards requested: {figures['in_flight']}, refused as too old: {figures['refused']}",
     ]
     if figures["dashboard"]:
         lines.append(f"Ray's dashboard: {figures['dashboard']}")
