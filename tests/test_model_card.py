@@ -120,6 +120,19 @@ def test_a_card_names_the_networks_that_a_run_learnt_from() -> None:
     assert "aaaaaaaaaaaa, and learnt from the answers of the network bbbbbbbbbbbb" in told(**first, **teacher)
 
 
+def test_a_match_goes_on_by_whatever_path_its_network_is_named(
+    run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    whole = run.checkpoint("000000")
+    for path in (whole.relative_to(tmp_path), whole, whole / ".." / "000000"):
+        request = CardRequest(str(path), folder=SHIPPED, out=tmp_path / "card", jobs=1)
+        measures = dict(model_card._measurements(request, path, tmp_path / "card", True))
+        (tmp_path / "card").mkdir(exist_ok=True)
+        assert measures["match random"]()["games"] == 2
+    assert (tmp_path / "card" / "matches" / "random.pdn").read_text().count("[Event ") == 2
+
+
 def test_trials_are_those_that_were_asked_for() -> None:
     commands = [trial.command("NET") for trial in TRIALS]
     assert "crownhead match NET alphabeta:8 --games 200 --seconds 0.1 --openings random:3 --seed 1" in commands

@@ -197,7 +197,9 @@ def _measurements(
     request: CardRequest, folder: Path, target: Path, quiet: bool
 ) -> list[tuple[str, Callable[[], Mapping[str, Any]]]]:
     """(name, function that measures) of all measurements, quick ones first."""
-    player = request.net if request.net == CHAMPION else str(folder)  # a run may promote another network meanwhile
+    # By its folder, as a run may promote another network meanwhile; by the whole path, which the games have as name and
+    # which another call, perhaps from another folder, must find there again.
+    player = request.net if request.net == CHAMPION else str(folder.resolve())
 
     def endgames() -> dict[str, Any]:
         figures = oracle_validate_command(folder, ENDGAME_PIECES, ENDGAME_POSITIONS, SEED, None, True)
