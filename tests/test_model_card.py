@@ -120,6 +120,20 @@ def test_a_card_names_the_networks_that_a_run_learnt_from() -> None:
     assert "aaaaaaaaaaaa, and learnt from the answers of the network bbbbbbbbbbbb" in told(**first, **teacher)
 
 
+@pytest.mark.parametrize("text", ["{", "[1]", '{"ratings": []}'])
+def test_what_cannot_be_read_is_refused_before_anything_is_measured(
+    run: RunFolder, tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A damaged report of a ladder ended in a traceback and in a damaged card, after the first measurement."""
+    monkeypatch.setattr(model_card, "oracle_validate_command", None)
+    with pytest.raises(OSError, match=r"nowhere\.pdn"):
+        card(run, tmp_path / "card", games=tmp_path / "nowhere.pdn")
+    (run.path / "ladder" / "report.json").write_text(text)
+    with pytest.raises(RunError, match=r"report\.json is not the report of a ladder"):
+        card(run, tmp_path / "card")
+    assert not (tmp_path / "card").exists()
+
+
 def test_a_match_goes_on_by_whatever_path_its_network_is_named(
     run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,7 +141,7 @@ def test_a_match_goes_on_by_whatever_path_its_network_is_named(
     whole = run.checkpoint("000000")
     for path in (whole.relative_to(tmp_path), whole, whole / ".." / "000000"):
         request = CardRequest(str(path), folder=SHIPPED, out=tmp_path / "card", jobs=1)
-        measures = dict(model_card._measurements(request, path, tmp_path / "card", True))
+        measures = dict(model_card._measurements(request, path, None, tmp_path / "card", True))
         (tmp_path / "card").mkdir(exist_ok=True)
         assert measures["match random"]()["games"] == 2
     assert (tmp_path / "card" / "matches" / "random.pdn").read_text().count("[Event ") == 2
@@ -147,14 +161,16 @@ def test_another_student_plays_again_what_a_student_plays(
     timed = Trial("timed", "random", 2, "random:30", seconds=0.01)
     monkeypatch.setattr(model_card, "TRIALS", (*model_card.TRIALS, timed))
     out, student = tmp_path / "card", make_network(NETWORKS["wide32"])
-    before = card(run, out)
+    (tmp_path / "games.pdn").write_text('[FEN "W:W32,31:B1"]\n\n1. 31-27 1-6 2. 27-23 6-10 1/2-1/2\n')
+    before = card(run, out, games=tmp_path / "games.pdn")
     games = {name: (out / "matches" / f"{name}.pdn").read_bytes() for name in ("random", "timed")}
     assert before["student"] is None
     info = save_checkpoint(run.checkpoint("000000") / STUDENT_FOLDER, student, {}, before["digest"])
     for name in ("convert_command", "oracle_validate_command"):
         monkeypatch.setattr(model_card, name, None)
     capsys.readouterr()
-    after = card(run, out, quiet=False)
+    after = card(run, out, quiet=False, games=tmp_path / "games.pdn")
+    assert after["results"]["head"]["games"]
     assert "measured again: head, first move, match timed" in capsys.readouterr().err
     assert after["student"] == info.digest
     changed = {name for name in before["results"] if before["results"][name] != after["results"][name]}

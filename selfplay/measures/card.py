@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypedDict, cast
 
+import numpy as np
 from pydantic import BaseModel
 
 from engine.board import Board
@@ -33,7 +34,7 @@ from ..run.config import RunConfig, config_json, read_config
 from ..run.folder import RunError, RunFolder
 from ..run.reached import reached_positions
 from ..run.stages import config_at
-from .card_text import card_sections
+from .card_text import card_sections, ladder_section
 from .convert import ConvertFigures, convert_command
 
 CARD_FILE, DATA_FILE, CONFIG_FILE = "README.md", "card.json", "config.json"
@@ -123,7 +124,10 @@ def card_command(request: CardRequest, quiet: bool) -> CardFigures:
     data = _read_data(target / DATA_FILE, info.digest, student)
     if request.games is not None and data.results.get("head", {}).get("games") is False:
         del data.results["head"]  # measured without games
-    config = _read_config(target, run, info)
+    config, reached = _read_config(target, run, info), None
+    if request.games is not None and ("head" not in data.results or data.student != student):
+        reached = reached_positions(request.games, MAX_PIECES)
+    data.ladder = _read_ladder(run) or data.ladder
     make_writable_folder(target)
     if data.student != student:
         data = _without_student(data, student, target, console)
@@ -136,9 +140,7 @@ def card_command(request: CardRequest, quiet: bool) -> CardFigures:
 
     if run is not None and config is not None:
         atomic_write(target / CONFIG_FILE, config_json(config))
-        if (path := run / "ladder" / "report.json").is_file():
-            data.ladder = json.loads(path.read_text("utf-8"))
-    for name, measure in _measurements(request, folder, target, quiet):
+    for name, measure in _measurements(request, folder, reached, target, quiet):
         if name not in data.results:
             console.print(f"{name} ...")
             data.results[name] = measure()
@@ -160,6 +162,18 @@ def _read_config(target: Path, run: Path | None, info: CheckpointInfo) -> RunCon
     if not path.is_file():
         raise RunError(f"{run} holds no run")
     return config_at(read_config(path), int(str(info.figures.get("steps", sys.maxsize))))
+
+
+def _read_ladder(run: Path | None) -> dict[str, Any] | None:
+    """Figures of the run's ladder; None if it has none."""
+    if run is None or not (path := run / "ladder" / "report.json").is_file():
+        return None
+    try:
+        figures: dict[str, Any] = json.loads(path.read_bytes())
+        ladder_section(cast(LadderFigures, figures))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise RunError(f"{path} is not the report of a ladder: remove it, or make it by crownhead ladder") from error
+    return figures
 
 
 def _read_data(path: Path, digest: str, student: str | None) -> CardData:
@@ -194,9 +208,13 @@ def _games(target: Path, trial: Trial) -> Path:
 
 
 def _measurements(
-    request: CardRequest, folder: Path, target: Path, quiet: bool
+    request: CardRequest, folder: Path, reached: np.ndarray | None, target: Path, quiet: bool
 ) -> list[tuple[str, Callable[[], Mapping[str, Any]]]]:
-    """(name, function that measures) of all measurements, quick ones first."""
+    """(name, function that measures) of all measurements, quick ones first.
+
+    Args:
+        reached: positions of games, for the head as well.
+    """
     # By its folder, as a run may promote another network meanwhile; by the whole path, which the games have as name and
     # which another call, perhaps from another folder, must find there again.
     player = request.net if request.net == CHAMPION else str(folder.resolve())
@@ -208,9 +226,8 @@ def _measurements(
     def head() -> dict[str, Any]:
         networks = {"network": folder, "student": folder / STUDENT_FOLDER}
         networks = {name: place for name, place in networks.items() if place.is_dir()}
-        games = None if request.games is None else reached_positions(request.games, MAX_PIECES)
-        found = head_figures(networks, request.folder, games, HEAD_POSITIONS, SEED)
-        return {"positions": HEAD_POSITIONS, "seed": SEED, "games": games is not None, "by_pieces": found}
+        found = head_figures(networks, request.folder, reached, HEAD_POSITIONS, SEED)
+        return {"positions": HEAD_POSITIONS, "seed": SEED, "games": reached is not None, "by_pieces": found}
 
     def conversion() -> ConvertFigures:
         what = player, ENDGAME_PIECES, WON_POSITIONS, CONVERSION_SIMULATIONS

@@ -46,7 +46,7 @@ def card_sections(
         Section("Endgames", [*_endgames(results)]),
     ]
     if ladder is not None:
-        sections.append(_ladder(ladder))
+        sections.append(ladder_section(ladder))
     return sections
 
 
@@ -154,7 +154,7 @@ def _head(figures: Mapping[str, Any]) -> Table:
     )
 
 
-def _ladder(ladder: StandingsFigures) -> Section:
+def ladder_section(ladder: StandingsFigures) -> Section:
     blocks: list[Any] = [
         ratings_table(ladder, f"Promoted networks and anchors; {ladder['reference']} is 0"),
         steps_table(ladder, "Every network against the one before"),
