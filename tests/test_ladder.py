@@ -249,6 +249,19 @@ def ladder(run: RunFolder, games: int = 2, **options: Any) -> dict[str, Any]:
     return ladder_command(LadderRequest(run.path, games, **given), quiet)
 
 
+def test_a_ladder_tells_what_a_match_tells(run: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "one.fen").write_text("B:W32:B5\n")
+    one = f"file:{tmp_path / 'one.fen'}"
+    ladder(run, games=4, openings=one, out=tmp_path / "a", quiet=False)
+    said = capsys.readouterr().err
+    assert "openings of 2 pairs: 1; players repeat games" in said
+    assert "ignores time limits" not in said
+    ladder(run, networks=2, simulations=None, seconds=0.01, openings=one, out=tmp_path / "b", quiet=False)
+    said = capsys.readouterr().err
+    assert said.count("random ignores time limits") == 1
+    assert "repeat games" not in said
+
+
 def test_a_ladder_of_simulations(run: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     network, out = run.checkpoint("000004"), tmp_path / "doublings"
     options: dict[str, Any] = {

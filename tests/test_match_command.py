@@ -435,7 +435,7 @@ def test_a_number_that_a_time_overrides_and_games_that_repeat_are_told(
     net = str(tmp_path / "net")
     save_checkpoint(net, make_network(NETWORKS["tiny"]))
     (tmp_path / "one.fen").write_text("B:W32:B5\n")
-    openings, twice = f"file:{tmp_path / 'one.fen'}", "openings of 2 pairs: 1; these"
+    openings, twice = f"file:{tmp_path / 'one.fen'}", "openings of 2 pairs: 1; players repeat games"
     match(f"{net}@5@off", "random", games=1, seconds=0.01, openings=openings, quiet=False)
     assert capsys.readouterr().err.count("@5@off: time alone limits its search, 5 is ignored") == 1
     match(f"{net}@5@off", f"{net}@3@off", games=4, openings=openings, quiet=False)

@@ -10,6 +10,7 @@ from engine.files import check_writable
 from engine.players.hub import HubPlayer
 from engine.players.simple import make_simple_player
 from engine.players.spec import HubSpec, NetworkSpec, PlayerSpec
+from engine.players.time_control import TimeControl
 
 from ..conditions import Conditions
 from ..games.openings import Opening, make_openings
@@ -129,8 +130,8 @@ def _played(request: MatchRequest, quiet: bool) -> MatchFigures:
     control, games = request.control, request.games
     pairing, chosen, file, kept = prepare(request)
     if not quiet:
-        _tell_ignored(pairing)
-        _tell_repeated(pairing, chosen)
+        tell_ignored(pairing.players, control)
+        tell_repeated([pairing], chosen)
     start_engines(pairing.players)
     starts = [(index, chosen[index // 2]) for index in range(games) if index not in kept]
     test = request.test()
@@ -156,9 +157,9 @@ def _played(request: MatchRequest, quiet: bool) -> MatchFigures:
     return figures
 
 
-def _tell_ignored(pairing: Pairing) -> None:
+def tell_ignored(players: Iterable[PlayerSpec], control: TimeControl) -> None:
     """Prints which players ignore the time limit, or a number of their own because of it, if there is one."""
-    for spec in dict.fromkeys(pairing.players) if pairing.control.kind != "none" else ():  # once, also against itself
+    for spec in dict.fromkeys(players) if control.kind != "none" else ():  # once, also against itself
         if not spec.timed:
             Console(stderr=True).print(f"{spec.text} ignores time limits", soft_wrap=True)
         elif isinstance(spec, NetworkSpec) and spec.simulations is not None:
@@ -166,11 +167,12 @@ def _tell_ignored(pairing: Pairing) -> None:
             Console(stderr=True).print(text, soft_wrap=True)
 
 
-def _tell_repeated(pairing: Pairing, chosen: Sequence[Opening]) -> None:
-    """Prints that games are repeated, where openings come again and both players answer from the board alone."""
+def tell_repeated(pairings: Iterable[Pairing], chosen: Sequence[Opening]) -> None:
+    """Prints that games are repeated, where openings come again and two players answer from the board alone."""
+    repeating = (one.control.kind == "none" and all(spec.repeats for spec in one.players) for one in pairings)
     different = len({opening.board.fen() for opening in chosen})
-    if different < len(chosen) and pairing.control.kind == "none" and all(spec.repeats for spec in pairing.players):
-        text = f"openings of {len(chosen)} pairs: {different}; these players repeat games, and the ± is too small"
+    if different < len(chosen) and any(repeating):
+        text = f"openings of {len(chosen)} pairs: {different}; players repeat games, and the ± is too small"
         Console(stderr=True).print(text, soft_wrap=True)
 
 

@@ -27,7 +27,7 @@ from ..progress import LadderProgress
 from ..requests import LadderRequest
 from ..run.figures import ratings_image
 from ..run.folder import RunError, RunFolder
-from .commands import open_pool, settings_of, start_engines
+from .commands import open_pool, settings_of, start_engines, tell_ignored, tell_repeated
 from .ladder import (
     OPENINGS_DIGEST,
     LadderPlayer,
@@ -121,10 +121,13 @@ def ladder_command(request: LadderRequest, quiet: bool) -> LadderFigures:
     }
     if digest := openings_digest(request.openings):  # the file may change between two calls
         settings[OPENINGS_DIGEST] = digest
+    pairings = {(a, b): pairing(a.spec, b.spec) for a, b in pairs}
+    if not quiet:
+        tell_ignored(specs.values(), control)
+        tell_repeated(pairings.values(), openings)
     start_engines(specs.values())
     check_packages()
     make_writable_folder(request.target)
-    pairings = {(a, b): pairing(a.spec, b.spec) for a, b in pairs}
     with claimed(request.target / _RESULTS_FILE):
         results = LadderResults(request.target / _RESULTS_FILE, settings)
         pool = open_pool(request.jobs, request.address, None, games * len(pairs), specs.values())
