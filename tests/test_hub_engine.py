@@ -23,7 +23,7 @@ from engine.board import Board, Move
 from engine.hub.level import Level
 from engine.hub.messages import Message, parse_message
 from engine.hub.notation import format_pos, parse_move, play_moves, turned_pos
-from engine.hub.params import Param
+from engine.hub.params import Param, Value
 from engine.hub.server import PlayerMaker, serve
 from engine.hub.thinking import Mode, Search, answer
 from engine.players import AlphaBetaPlayer, HubPlayer, Player, Purpose, RandomPlayer, RolloutPlayer
@@ -229,6 +229,16 @@ def test_levels_hold(talks: Talks) -> None:
     assert len([message for message in talk.passed if message.command == "info"]) >= 2
     talk.done("level", "go think")
     assert talk.passed[-1].args["depth"] == "2"  # the player's own
+
+
+def test_the_time_of_who_does_not_wait_for_ready_counts_from_then(talks: Talks) -> None:
+    def make(_: Mapping[str, Value]) -> Player:
+        time.sleep(0.6)
+        return AlphaBetaPlayer(2)
+
+    talk = talks(make)
+    talk.done("init", "level move-time=0.5", "go think")
+    assert float(talk.passed[-1].args["time"]) > 0.4
 
 
 def test_a_player_plays_in_its_own_way_and_analyses_impartially(talks: Talks) -> None:

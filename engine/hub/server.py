@@ -9,6 +9,7 @@ import io
 import os
 import queue
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TextIO
 
@@ -100,6 +101,7 @@ class _Worker:
         self._make_player, self._write = make_player, write
         self._player: Player | None = None
         self._values: dict[str, Value] = {}  # parameters that the current player was made with
+        self._ready = 0.0  # ``time.monotonic()`` of the latest ``ready``
         self._orders: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="hub search", daemon=True)
         self._thread.start()
@@ -126,11 +128,14 @@ class _Worker:
             self._made(values)
         except Exception as error:
             self._write(_error(error))
+        self._ready = time.monotonic()
         self._write("ready")
 
     def _answer(self, search: Search, values: dict[str, Value]) -> None:
         try:
-            done = answer(self._made(values), search, self._write)
+            player = self._made(values)
+            search.begun = max(search.begun, self._ready)  # a program that did not wait for it gets its time, too
+            done = answer(player, search, self._write)
         except Exception as error:  # the other program must get its answer, whatever the player raises
             self._write(_error(error))
             done = "done"
