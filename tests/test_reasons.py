@@ -22,6 +22,7 @@ from engine.pdn import read_games
 from engine.players import AlphaBetaPlayer
 from engine.players.evaluation import LEAST_WIN
 from engine.reasons.comparing import gap_of
+from engine.reasons.endings import Change, ending_reason, opposition_reason
 from engine.reasons.explaining import Explainer
 from engine.reasons.fault import Fault, behind
 from engine.reasons.following import follow, until_won
@@ -271,6 +272,27 @@ def test_who_does_not_have_the_move_cannot_give_it_up(tables: Tablebase) -> None
     assert reason.text.startswith(
         "18-22 leaves the move (the opposition) to Black; the exchange 18-14 10x17 13x22 gains it."
     )
+
+
+def test_who_is_a_piece_ahead_does_not_give_up_the_move(tables: Tablebase) -> None:
+    """The better move offers a piece to win another; the played one loses one. Neither is an exchange."""
+    line, reply = "18-15 11x18 19-15 18x11 28x19", "24x15 14-17 11-8 28-32"
+    fault = fault_of("W:WK18,K19,K28:BK11,K24", "18-14", "18-15", line, reply)
+    assert opposition_reason(fault, Proof.TABLES) is None
+    reason = ending_reason(fault, Change(fault, tables.get_wdl))
+    assert reason is not None
+    assert reason.kind is Kind.ENDING
+
+
+def test_a_king_that_has_to_leave_the_double_corner_does_not_give_it_up(tables: Tablebase) -> None:
+    fault = fault_of("B:W27,K18,K19:BK32", "32x16", "32x14")
+    reason = ending_reason(fault, Change(fault, tables.get_wdl))
+    assert reason is not None
+    assert reason.text == "32x16 takes into the ending of a king against a king: by the tables it is lost now."
+    stays = fault_of("B:WK23:BK32", "32-27", "32-28")
+    reason = ending_reason(stays, Change(stays, tables.get_wdl))
+    assert reason is not None
+    assert reason.text == "32-27 gives up the double corner, where the king was safe."
 
 
 @pytest.mark.parametrize(

@@ -62,11 +62,12 @@ def ending_reason(fault: Fault, change: Change) -> Reason | None:
 
 
 def _corner_reason(fault: Fault, change: Change) -> Reason | None:
-    """A king leaves the double corner, which loses a drawn ending; else None."""
-    board, move = fault.board, fault.move
-    if change.before != 0 or not board.piece_map()[move.start][1]:
+    """A king leaves the double corner, which loses a drawn ending; None if it leaves with the better move, too."""
+    board, move, better = fault.board, fault.move, fault.better
+    corner = next((corner for corner in _DOUBLE_CORNERS if move.start in corner), set[int]())
+    if change.before != 0 or not board.piece_map()[move.start][1] or move.end in corner:
         return None
-    if any(move.start in corner and move.end not in corner for corner in _DOUBLE_CORNERS):
+    if corner and (better.start != move.start or better.end in corner):  # a capture may leave no other choice
         text = f"{board.pdn(move)} gives up the double corner, where the king was safe."
         return Reason(Kind.DOUBLE_CORNER, Proof.TABLES, text, (move.start,), fault.reply)
     return None
@@ -78,6 +79,9 @@ def opposition_reason(fault: Fault, proof: Proof) -> Reason | None:
     Quiet moves never change which side has it. It matters when both sides have the same number of pieces, and few.
     """
     board, color = fault.board, fault.board.turn
+    own, opp, _ = board.words()
+    if own.bit_count() != opp.bit_count():
+        return None
     ends = [_settled(board, line) for line in ((fault.better, *fault.line[1:]), (fault.move, *fault.reply))]
     if any(not _even(end) for end in ends):
         return None
