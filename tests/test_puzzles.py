@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,7 @@ EXCHANGE = "W:WK15,K32:B19,K24"  # 32-27 alone wins: an exchange, and the opposi
 LINE = ("32-27", "24x31", "15x24")
 PUZZLE = Puzzle(EXCHANGE, LINE, 3, Goal.WIN, Theme.OPPOSITION, Proof.TABLES, 1138, 134)
 BOOK = PuzzleBook("self-play", 1, 100, 1, 64, 4000, (PUZZLE,))
+TWO_WINS = "W:W6,12,31,K18:BK11,K15,K17"  # 18-22 and 18-23, by tables of seven pieces
 THROWN_AWAY = "B:WK14:B6,22"
 
 
@@ -169,6 +171,7 @@ def test_shipped_puzzles() -> None:
     puzzles = shipped_puzzles()
     assert len(puzzles) >= 2000
     assert len({Board(puzzle.fen).words() for puzzle in puzzles}) == len(puzzles)
+    assert TWO_WINS not in {puzzle.fen for puzzle in puzzles}
     with open_tablebase(SHIPPED) as tables:
         for puzzle in puzzles:
             board, moves = Board(puzzle.fen), puzzle.moves
@@ -176,11 +179,13 @@ def test_shipped_puzzles() -> None:
             assert puzzle.asked % 2 == 1
             assert puzzle.asked <= len(moves)
             assert puzzle.theme is theme_of(board, moves, puzzle.goal) or len(moves) == 12  # the whole line was longer
-            value = tables.get_wdl(board)
-            assert value in (None, 1 if puzzle.goal is Goal.WIN else 0)
-            for place, move in enumerate(moves[: puzzle.asked]):
-                assert place % 2 == 0 or len(search_moves(board)) == 1
+            value = 1 if puzzle.goal is Goal.WIN else 0
+            for place, move in enumerate(moves):
+                assert tables.get_wdl(board) in (None, value)
+                assert place % 2 == 0 or place >= puzzle.asked or len(search_moves(board)) == 1
                 board.push(move)
+                value = -value
+            assert not board.legal_moves or tables.get_wdl(board) in (None, value)
 
 
 # --- settling
@@ -235,6 +240,18 @@ def test_a_search_settles_what_it_proves(tables: Tablebase) -> None:
     assert [value.move for value in values] == search_moves(board)
     assert all(-1.0 <= value.value <= 1.0 for value in values)
     assert all(abs(value.value) in (0.0, 1.0) for value in values if value.proof is not Proof.VALUES)
+
+
+def test_an_expected_line_gives_nothing_away(tables: Tablebase, tmp_path: Path) -> None:
+    shutil.copy(SHIPPED / "0011.wdl", tmp_path)
+    settler, shown = Settler(HashedEvaluator(), tables, 20, open_tablebase(tmp_path, shipped=False)), 0
+    for fen in ("B:W31,K12:B20,K9", "B:W25,K24:B4,K12", "B:W6,K4:B7,K21", "B:W32,K26:B17,K5"):
+        board = Board(fen)
+        for move in settler.line(board.copy(), 0):
+            board.push(move)
+            shown += 1
+            assert tables.get_wdl(board) == 0
+    assert shown > 4
 
 
 def test_an_ending_is_found_with_its_line(tables: Tablebase) -> None:

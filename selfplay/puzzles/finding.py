@@ -7,7 +7,7 @@ import numpy as np
 
 from engine.board import Board, Move
 from engine.players.base import search_moves
-from engine.puzzles.puzzle import Proof, Puzzle
+from engine.puzzles.puzzle import Goal, Proof, Puzzle
 from engine.puzzles.themes import theme_of
 from engine.search import SearchResult
 
@@ -112,7 +112,7 @@ class Finder:
         solved = self._levels.probabilities([board for board, _ in choices], [index for _, index in choices])
         first, puzzles = 0, []
         for one in found:
-            line = self._settler.line(_after(one.board, one.moves))
+            line = self._settler.line(_after(one.board, one.moves), -1 if one.only.goal is Goal.WIN else 0)
             together = np.prod(solved[first : first + len(one.choices)], axis=0)
             first += len(one.choices)
             puzzles.append(_puzzle(one, line, *rating_of(together)))

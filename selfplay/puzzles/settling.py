@@ -121,8 +121,13 @@ class Settler:
         """Searches each board with ``simulations``."""
         return list(self._run(boards, simulations))
 
-    def line(self, board: Board) -> list[Move]:
-        """The line that tables prove, or else that a search expects; empty if the game is over."""
+    def line(self, board: Board, value: int) -> list[Move]:
+        """The line that tables prove, or else that a search expects; empty if the game is over.
+
+        Args:
+            value: 1 win, 0 draw, -1 loss, for the side to move. An expected line ends before a move that, by the
+                tables, gives it away: far from the root a search has hardly looked at other moves.
+        """
         if not board.legal_moves:
             return []
         if self._tables.get_wdl(board) in (-1, 1):
@@ -132,8 +137,11 @@ class Settler:
             indices = self._search.principal_variation(0)
         after, line = board.copy(), []
         for index in indices:
-            line.append(search_moves(after)[index])
-            after.push(line[-1])
+            after.push(search_moves(after)[index])
+            value = -value
+            if after.legal_moves and self._tables.get_wdl(after) not in (None, value):
+                break
+            line.append(after.peek())
         return line
 
     def _known(self, boards: Sequence[Board]) -> list[float | None]:
