@@ -36,6 +36,7 @@ from selfplay.puzzles.rating import LEAST, LEVEL_RATINGS, MOST, LevelSolver, cho
 from selfplay.puzzles.settling import PLAIN, STRICT, MoveValue, Settler, only_move
 
 SHOT = "B:W25,27:B11,15,19"  # 19-23 gives one man and takes two
+RETAKEN = "B:W14,15,23,30,32:B2,6,12,16,22"  # 6-10 gives one man and takes three with another, which is taken back
 EXCHANGE = "W:WK15,K32:B19,K24"  # 32-27 alone wins: an exchange, and the opposition
 LINE = ("32-27", "24x31", "15x24")
 PUZZLE = Puzzle(EXCHANGE, LINE, 3, Goal.WIN, Theme.OPPOSITION, Proof.TABLES, 1138, 134)
@@ -116,15 +117,17 @@ def test_each_level_s_probability_is_that_of_its_own_search() -> None:
 
 
 def test_what_is_given_and_taken_at_once() -> None:
-    assert trade_of(moves_of(SHOT, "19-23 27x18 15x22x29")[1]) == Trade(1, 2)
-    assert trade_of(moves_of(Board().fen(), "11-15 23-19 8-11")[1]) == Trade(0, 0)
-    assert trade_of(moves_of("B:W22,26:B10,17", "17-21 22-18 10-14 18x9")[1]) == Trade(0, 0)
+    assert trade_of(moves_of(RETAKEN, "6-10 15x6 2x27 32x23")[1]) == Trade(2, 3, 1)
+    assert trade_of(moves_of(SHOT, "19-23 27x18 15x22x29")[1]) == Trade(1, 2, 1)
+    assert trade_of(moves_of(Board().fen(), "11-15 23-19 8-11")[1]) == Trade(0, 0, 0)
+    assert trade_of(moves_of("B:W22,26:B10,17", "17-21 22-18 10-14 18x9")[1]) == Trade(0, 0, 0)
 
 
 @pytest.mark.parametrize(
     ("fen", "line", "goal", "theme"),
     [
         (SHOT, "19-23 27x18 15x22x29", Goal.WIN, Theme.SHOT_1),
+        (RETAKEN, "6-10 15x6 2x27 32x23", Goal.WIN, Theme.SHOT_1),
         ("W:W20,K15:B12,K28", "15-18", Goal.WIN, Theme.FIRST_POSITION),
         ("B:W21,K5:B13,K18", "18-15", Goal.WIN, Theme.FIRST_POSITION),
         ("W:WK15,K30:BK22,K23", "15-10 23-18", Goal.DRAW, Theme.ENDING),

@@ -16,10 +16,12 @@ _BLOCKED_MEN = {Color.WHITE: (20, 12), Color.BLACK: (13, 21)}  # First Position:
 
 
 class Trade(NamedTuple):
-    """Numbers of pieces that the side to move loses and captures in the captures that begin a line."""
+    """Numbers of pieces that the side to move loses and captures in the captures that begin a line; ``offered``: those
+    that it loses before its last capture, so that a piece which is taken back at the end does not count."""
 
     given: int
     taken: int
+    offered: int
 
 
 def trade_of(moves: Sequence[Move]) -> Trade:
@@ -28,15 +30,16 @@ def trade_of(moves: Sequence[Move]) -> Trade:
     Args:
         moves: moves of a line; the first is made by the side whose trade is counted.
     """
-    given = taken = 0
+    given = taken = offered = 0
     for place, (move, reply) in enumerate(pairwise((*moves, Move(0, 0)))):
         if place % 2 == 0:
             taken += len(move.captured)
+            offered = given if move.captured else offered
             if not reply.captured:
                 break
         else:
             given += len(move.captured)
-    return Trade(given, taken)
+    return Trade(given, taken, offered)
 
 
 def theme_of(board: Board, moves: Sequence[Move], goal: Goal) -> Theme:
@@ -49,7 +52,7 @@ def theme_of(board: Board, moves: Sequence[Move], goal: Goal) -> Theme:
         return Theme.CAPTURE
     trade = trade_of(moves)
     if 0 < trade.given < trade.taken:
-        return _SHOTS[min(trade.given, len(_SHOTS)) - 1]
+        return _SHOTS[min(trade.offered, len(_SHOTS)) - 1]
     if goal is Goal.WIN and _crowns(board, moves[:_BREAKTHROUGH]):
         return Theme.BREAKTHROUGH
     if len(pieces) > _ENDING:
