@@ -153,6 +153,12 @@ def test_moves_that_are_told_are_made_and_others_refused(steps: Steps) -> None:
     assert exercise.task.board.fen() == steps.fen
 
 
+def test_where_the_king_has_to_go_is_said() -> None:
+    """Four squares are free both times, two of them forward."""
+    (text,) = (lesson.text for lesson in LESSONS if lesson.title == "How kings move")
+    assert all(move.partition("-")[2] in text for move in STEPS["How kings move"].line.split()[::2])
+
+
 def test_what_the_rules_in_the_lessons_claim() -> None:
     choice = Board(STEPS["Who can take must take"].fen)
     assert sorted(map(str, choice.legal_moves)) == ["10x17x26", "10x19"]

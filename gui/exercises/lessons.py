@@ -82,7 +82,7 @@ LESSONS = (
     Lesson(
         "How kings move",
         "A king steps to any of the four diagonal squares beside it, forward or back, one square at a time. Go back "
-        "to 10, and when White has moved, forward again.",
+        "to 10, and when White has moved, forward to 15 again.",
         Steps("B:W29:BK15", "15-10 29-25 10-15"),
     ),
     Lesson(
