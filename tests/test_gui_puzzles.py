@@ -129,6 +129,13 @@ def test_another_answer_to_a_mistake_is_judged() -> None:
     assert exercise.status == "solved"
 
 
+def test_the_mistake_itself_is_wrong_whatever_a_search_says() -> None:
+    board, report = mistake(EXCHANGE.fen, "32-28", EXCHANGE.line, 1.0, 0.5)
+    exercise = Exercise(task_of_mistake(board, report))
+    exercise.answer(move(exercise, "32-28"))
+    assert (exercise.status, exercise.flawless) == ("wrong", False)
+
+
 def test_an_answer_that_ends_the_game_needs_no_judge() -> None:
     board, report = mistake("B:W12:B3,4", "3-7", ("3-8",), 1.0, 0.2)
     exercise = Exercise(task_of_mistake(board, report))

@@ -26,6 +26,7 @@ class Task(NamedTuple):
         least: smallest expected score (0 to 1) with which a search may accept another move; None: no other move is
             right.
         moral: explanation that is shown after the solution.
+        mistake: a move that is wrong, whatever a search says.
     """
 
     board: Board
@@ -34,6 +35,7 @@ class Task(NamedTuple):
     question: str
     least: float | None = None
     moral: str = ""
+    mistake: Move | None = None
 
 
 def task_of(puzzle: Puzzle) -> Task:
@@ -54,7 +56,7 @@ def task_of_mistake(board: Board, mistake: MoveReport) -> Task:
     line = tuple(after.push_pdn(text) for text in mistake.line or (mistake.best_pdn,))
     question = f"{start.turn} played {mistake.pdn} and gave {100 * mistake.loss:.0f} % away. What is better?"
     moral = mistake.reason.text if mistake.reason is not None else ""
-    return Task(start, line, 1, question, mistake.before - _TOLERATED, moral)
+    return Task(start, line, 1, question, mistake.before - _TOLERATED, moral, mistake.move)
 
 
 class Exercise:
@@ -108,7 +110,7 @@ class Exercise:
         if right:
             self.hints = 0  # they were about this move
             self._accept()
-        elif self.task.least is not None:
+        elif self.task.least is not None and move != self.task.mistake:
             self.status = "judging"
             if (outcome := self.board_to_judge().outcome()) is not None:
                 self.judged(0.5 if outcome.winner is None else float(outcome.winner is self.color))
