@@ -348,11 +348,14 @@ def _format_tags(game: PdnGame) -> list[str]:
 
 
 def _format_comments(comments: list[str]) -> Iterator[str]:
-    """The words of comments; one that ends with a line break must end its line."""
+    """The words of comments; one that ends with a line break must end its line.
+
+    What begins with ``%`` stays with the word before it: programs skip a line that begins so, with the closing brace.
+    """
     for comment in comments:
         words = comment.split()
         if "}" not in comment:
-            yield from ("{" + " ".join(words) + "}").split() if words else ()
+            yield from re.split(" (?!%)", "{" + " ".join(words) + "}") if words else ()
         else:
             yield f"; {' '.join(words)}\n"
 

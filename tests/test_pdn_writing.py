@@ -67,6 +67,13 @@ def test_ambiguous_captures_are_written_in_full() -> None:
         assert read_game(format_game(game)).moves[0].move.path == game.moves[0].move.path
 
 
+@pytest.mark.parametrize("length", range(60, 81))
+def test_no_line_of_a_comment_begins_with_the_sign_of_lines_to_skip(length: int) -> None:
+    game = read_game(f"1. 11-15 {{{'x' * length} 50 % % of 100}} *")
+    assert "\n%" not in format_game(game)
+    assert read_game(format_game(game)).moves == game.moves
+
+
 def test_boards_are_independent() -> None:
     game = read_game("1. 9-14 22-17 2. 6-9 *")
     boards = list(game.boards())
