@@ -274,6 +274,16 @@ def test_who_does_not_have_the_move_cannot_give_it_up(tables: Tablebase) -> None
     )
 
 
+def test_a_man_that_the_expected_play_crowns_is_not_missed() -> None:
+    fault = fault_of("B:W18,19,K2:B8,21,28,K1,K31", "8-11", "28-32")
+    missed = Explainer(nodes=NODES).explain(fault)
+    assert missed is not None
+    assert missed.text == "8-11 misses crowning the man on 28: 28-32."
+    reply = moves_of(behind(fault.board, fault.move), "2-7 28-32 7x16")
+    reason = Explainer(nodes=NODES).explain(fault._replace(reply=reply))
+    assert reason is None or reason.kind is not Kind.MISSED_CROWNING
+
+
 def test_who_is_a_piece_ahead_does_not_give_up_the_move(tables: Tablebase) -> None:
     """The better move offers a piece to win another; the played one loses one. Neither is an exchange."""
     line, reply = "18-15 11x18 19-15 18x11 28x19", "24x15 14-17 11-8 28-32"

@@ -126,11 +126,11 @@ def _of_kings(fault: Fault, line: Line, better: Line, played: Course, keeps: Cou
         lost, less = net_pieces(played.men, played.kings), net_pieces(keeps.men, keeps.kings)
         text = f"{name} loses {lost}, {board.pdn(fault.better)} only {less}: {pdn_line(after, line)}."
         return Reason(Kind.FORCED_LOSS, Proof.SEARCH, text, (line[0].start, line[0].end), line)
-    if keeps.kings < 0 and fault.move.captured:
+    if keeps.kings >= min(0, played.kings):
+        return None
+    if fault.move.captured:
         text = f"{name} takes the wrong way: better {pdn_line(board, better)}."
         return Reason(Kind.WRONG_CAPTURE, Proof.SEARCH, text, fault.better.captured, better, instead=True)
-    if keeps.kings < 0:
-        what = counted(-keeps.kings, "king") + (f" for {counted(keeps.men, 'man')}" if keeps.men > 0 else "")
-        text = f"{name} misses winning {what}: {pdn_line(board, better)}."
-        return Reason(Kind.MISSED_GAIN, Proof.SEARCH, text, (better[0].start, better[0].end), better, instead=True)
-    return None
+    what = counted(-keeps.kings, "king") + (f" for {counted(keeps.men, 'man')}" if keeps.men > 0 else "")
+    text = f"{name} misses winning {what}: {pdn_line(board, better)}."
+    return Reason(Kind.MISSED_GAIN, Proof.SEARCH, text, (better[0].start, better[0].end), better, instead=True)
