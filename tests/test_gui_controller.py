@@ -325,6 +325,19 @@ def test_a_flag_ends_the_game(game: Game) -> None:
     assert controller.clock.running is None
 
 
+@pytest.mark.parametrize("resigns", [False, True])
+def test_an_older_message_does_not_hide_how_the_game_has_ended(game: Game, resigns: bool) -> None:
+    controller = game.start(*Color, clock="10+0")
+    game.move("11-15")
+    controller.say("Hint: 24-20")
+    if resigns:
+        controller.resign()
+    else:
+        game.now += 11
+        controller.tick()
+    assert controller.message().text == f"Black wins: White {'resigned' if resigns else 'ran out of time'}"
+
+
 def test_two_agents_play_on_until_paused_and_hands_can_change(game: Game) -> None:
     controller = game.start()
     game.tick_until_moves(4)

@@ -128,10 +128,7 @@ class GameController:
         flagged = self.clock.flagged()
         session = self.session
         if flagged is not None and not session.finished and session.on_main_line and session.at_end:
-            self.session.flag(flagged)
-            self.clock.stop()
-            self._drop_request()
-            self._synchronise()
+            self._attempt(lambda: session.flag(flagged))
         answer_offer(self)
         self._collect(ready)
         self._ask()
@@ -478,6 +475,7 @@ class GameController:
             return False
         if self.session.is_over:
             self._drop_request()
+            self.notice = ""  # a hint, or a declined draw, would hide how the game has ended
         self._synchronise()
         return True
 
