@@ -23,6 +23,7 @@ from gui.game.autosave import Autosave
 from gui.game.controller import GameController
 from gui.game.draw_offers import answer_offer
 from gui.game.endgame_info import EndgameInfo, Exact, Verdict
+from gui.game.messages import Message
 from gui.game.opponents import Opponents, OpponentSpec
 from gui.game.plan import BOTH, GamePlan, PlayerNames
 from gui.game.seats import take_up
@@ -323,6 +324,18 @@ def test_a_flag_ends_the_game(game: Game) -> None:
     assert controller.session.ending is not None
     assert controller.session.ending.text == "Black wins: White ran out of time"
     assert controller.clock.running is None
+
+
+def test_a_comment_is_the_message_which_has_room_for_it(game: Game) -> None:
+    controller = game.start(*Color)
+    game.move("11-15")
+    game.move("22-18")
+    controller.session.annotate(None, comment := "a weak move, " * 20 + "but sound")
+    game.move("15x22")
+    controller.go_to(2)
+    assert controller.message() == Message(comment)
+    controller.go_to(1)
+    assert controller.message() == Message("White to move", detail="position 1 of 3")
 
 
 @pytest.mark.parametrize("resigns", [False, True])

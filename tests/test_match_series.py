@@ -88,6 +88,12 @@ def test_the_table(app: App, series: MatchSeries) -> None:
     assert [points_text(points) for points in (0, 0.5, 2, 2.5)] == ["0", "½", "2", "2½"]
 
 
+def test_a_pause_says_first_how_to_go_on(app: App, series: MatchSeries) -> None:
+    app.controller.toggle_pause()
+    app.go.game.update(0.0)
+    assert app.go.game.status.state.detail == "Move now goes on; game 1 of 4, 0 : 0, random – alphabeta:1"
+
+
 def test_another_game_at_the_board_interrupts_it(app: App, series: MatchSeries) -> None:
     end(app, series, Color.WHITE, 0.0)
     app.controller.start(GamePlan())

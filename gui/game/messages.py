@@ -59,6 +59,8 @@ def message_of(game: "GameController") -> Message:
         return _thinking(game, turn)
     if game.thinking == "hint":
         return _GETTING_READY if _getting_ready(game) else Message("Looking for a hint", "busy")
+    if game.browsing and (comment := session.annotation()[1]):
+        return Message(comment)  # a detail has one line, which would cut it
     if game.browsing:
         return Message(f"{turn} to move", detail=_about_position(game))
     if game.paused and game.clock.running is not None and game.clock.control.kind != "none":
@@ -68,12 +70,11 @@ def message_of(game: "GameController") -> Message:
 
 
 def _about_position(game: "GameController") -> str:
-    """The comment on the last move, or else the position's number in its line and the alternatives to the last move."""
+    """The position's number in its line, and the alternatives to the last move."""
     session = game.session
-    comment = session.annotation()[1]
     where = f"position {session.ply} of {len(session.nodes)}" + ("" if session.on_main_line else " of a variation")
     others = ", ".join(session.others())
-    return comment or (f"{where}; also {others} ({keys_of(Action.VARIATION)})" if others else where)
+    return f"{where}; also {others} ({keys_of(Action.VARIATION)})" if others else where
 
 
 def _thinking(game: "GameController", turn: Color) -> Message:

@@ -133,7 +133,10 @@ class GameScene(EntryScene):
         message, series = self.controller.message(), self.app.series
         if series is None or not series.at_board(self.controller) or self.controller.notice:
             return message  # a detail would leave room for one line of a notice
-        return message._replace(detail="; ".join(filter(None, (series.line(), message.detail))))
+        parts = [series.line(), message.detail]
+        if message.kind != "busy":  # how to go on comes first: the end of a long line is cut
+            parts.reverse()
+        return message._replace(detail="; ".join(filter(None, parts)))
 
     def _balance(self) -> tuple[float, float, float] | None:
         """Win/draw/loss of Black in the position shown or, while that is unknown, in the one before."""
