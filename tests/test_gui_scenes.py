@@ -334,6 +334,19 @@ def test_an_analysis_of_a_set_up_position_has_no_clock(app: App) -> None:
         assert app.controller.clock.control.kind == kind
 
 
+def test_the_menu_leads_back_to_a_set_up_position(app: App) -> None:
+    def first_button(fen: str) -> str:
+        app.controller.start(GamePlan(BOTH, fen=fen))
+        app.go.open(Action.MENU)
+        assert isinstance(app.go.scene, MainPage)
+        title = app.go.scene.menu.get_widgets()[0].get_title()
+        app.go.back()
+        return str(title)
+
+    assert first_button(START_FEN) == "Play"
+    assert first_button("W:W30:B3") == "Go on with this game"
+
+
 def test_the_set_up_by_keys(app: App) -> None:
     app.begin(plan(Color.BLACK), menu=False)
     app.go.open(Action.SETUP)

@@ -114,7 +114,8 @@ class MainPage(MenuScene):
 
     def fill(self) -> None:
         app, go, session = self.app, self.app.go, self.app.controller.session
-        if session.nodes and not session.is_over:
+        begun = session.nodes or session.start_fen != START_FEN  # a position without a move is kept nowhere else
+        if begun and not session.is_over:
             self.button("Go on with this game", go.to_game, "Back to the board (Escape)")
         if session.is_over:
             meaning = "The same players, or the level that follows your result, with the colours swapped"
