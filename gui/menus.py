@@ -103,6 +103,14 @@ def _call_left(widget: Any) -> None:
         left()
 
 
+def _keep_selection(widget: Any, event: pygame.event.Event) -> None:
+    """Keeps the selected text when Shift is pressed, for a capital letter that replaces it: pygame-menu would begin
+    another selection at the caret, and leave the text in front of the letter."""
+    shift = event.type == pygame.KEYDOWN and event.key in (pygame.K_LSHIFT, pygame.K_RSHIFT)
+    if shift and isinstance(widget, pygame_menu.widgets.TextInput) and widget._get_selected_text():
+        widget._selection_active = True
+
+
 def forget_fonts() -> None:
     """Clears pygame-menu's cache of fonts. Using a font after its pygame has ended would crash."""
     pygame_menu.font._cache.clear()
@@ -322,6 +330,7 @@ class MenuScene(Scene):
         text = _text_of(before)
         if text is not None and event.type == pygame.KEYDOWN and self._foot[1]:
             self.say("")  # what was wrong is being mended
+        _keep_selection(before, event)
         self._updating = True
         self._stale |= bool(self.menu.update([event])) or event.type in _MOUSE
         self._updating = False

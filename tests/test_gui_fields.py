@@ -271,6 +271,16 @@ def test_an_emptied_field_reaches_the_program(app: App, tmp_path: Path) -> None:
     assert isinstance(page.menu.get_widgets()[0], Button)
 
 
+def test_a_capital_letter_replaces_the_selected_text_too(app: App) -> None:
+    page = shown(app, SavePage(app))
+    page.menu.select_widget(field_of(page, "File"))
+    press_with_ctrl(app, "a")
+    press(app, "left shift")
+    press(app, "A")  # as its letter comes with Shift held
+    press(app, "b")
+    assert field_of(page, "File").get_value() == "Ab"
+
+
 def test_the_clipboard_of_newer_pygames(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     held: dict[str, bytes] = {}
 
