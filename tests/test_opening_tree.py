@@ -256,9 +256,25 @@ def test_own_games_count_with_the_others(app: App) -> None:
     app.controller.go_to(0)
     scene = opened(app)
     labels = [button.label for button in scene.rows[0].buttons]
-    assert labels == ["Your games", "kept.pdn", "All", "More"]
+    assert labels == ["Mine", "kept.pdn", "All", "More"]
     (row,) = [row for row in scene.table.state.rows if row.texts[0] == "9-14"]
     assert row.texts[1:4] == ("1", "0", "1")
+
+
+def test_a_file_whose_button_may_be_cut_is_named_above(app: App) -> None:
+    app.controller.session.load_game(read_game("1. 9-14 22-18 1-0"))
+    app.controller.loaded()
+    app.autosave.flush()
+    scene = opened(app)
+    buttons, text, unit = scene.rows[0].buttons, app.style.text, app.style.unit
+    room = scene.rows[0].rect.w // len(buttons) - unit
+    assert [button.label for button in buttons if text.width(button.label, unit) > room] in ([], ["kept.pdn"])
+    notes = []
+    for source in ("source 0", "source 1", "source 2"):
+        scene.press(source)
+        app.frame()
+        notes.append(scene.passage.state.note.split("; ")[0].split(" ", 1)[1])
+    assert notes == ["games went on from here", "games of kept.pdn went on from here", "games went on from here"]
 
 
 def test_the_line_is_taken_into_a_finished_game_as_a_variation(app: App) -> None:

@@ -142,9 +142,12 @@ class OpeningScene(EntryScene, BoardScene):
         skipped = max(0, len(names) - _SHOWN_PLIES[self.passage.rect.w > 20 * self.style.unit])
         line = " ".join(numbered(names[skipped:], skipped + (tree.boards[0].turn is Color.WHITE), "…"))
         games = sum(row.played.games for row in self.rows_known)
-        parts = [f"{games:,} game{'' if games == 1 else 's'} went on from here"]
-        parts += [f"reading, {one.count:,} so far" for one in self._sources() if not one.done]
-        parts += [f"read to game {one.count:,} only" for one in self._sources() if one.cut_short]
+        sources, own = self._sources(), self.app.autosave.folder
+        named = len(sources) == 1 and sources[0].path != own  # a button cuts a long name
+        of = f" of {sources[0].path.name}" if named else ""
+        parts = [f"{games:,} game{'' if games == 1 else 's'}{of} went on from here"]
+        parts += [f"reading, {one.count:,} so far" for one in sources if not one.done]
+        parts += [f"read to game {one.count:,} only" for one in sources if one.cut_short]
         if not self.collections:
             parts = ["No games yet: play some, or open a file by More"]
         if snapshot is not None and snapshot.count:
@@ -160,7 +163,7 @@ class OpeningScene(EntryScene, BoardScene):
         reading = any(not one.done for one in self.collections)
         several = len(self.collections) > 1
         own = self.app.autosave.folder
-        labels = ["Your games" if one.path == own else one.path.name for one in self.collections]
+        labels = ["Mine" if one.path == own else one.path.name for one in self.collections]
         sources = [
             Button(f"source {place}", label=label, on=self.source == place) for place, label in enumerate(labels)
         ]
