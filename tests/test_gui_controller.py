@@ -336,6 +336,10 @@ def test_a_comment_is_the_message_which_has_room_for_it(game: Game) -> None:
     assert controller.message() == Message(comment)
     controller.go_to(1)
     assert controller.message() == Message("White to move", detail="position 1 of 3")
+    controller.go_to(0)
+    assert controller.message() == Message("Black to move", detail="position 0 of 3")
+    controller.session.comments = ["The last game of the match"]
+    assert controller.message() == Message("The last game of the match")
 
 
 @pytest.mark.parametrize("resigns", [False, True])

@@ -274,11 +274,13 @@ class GameSession:
         self.version += 1
 
     def annotation(self) -> tuple[int | None, str]:
-        """Glyph and comment of the last move, without commands such as clocks."""
-        if self.ply == 0:
-            return None, ""
-        node = self.nodes[self.ply - 1]
-        return glyph_of(node), " ".join(filter(None, map(without_commands, node.comments)))
+        """Glyph and comment of the last move, without commands such as clocks; at the start what is said before the
+        first move."""
+        glyph, comments = None, self.comments
+        if self.ply > 0:
+            node = self.nodes[self.ply - 1]
+            glyph, comments = glyph_of(node), node.comments
+        return glyph, " ".join(filter(None, map(without_commands, comments)))
 
     def _look_at_line(self, ply: int) -> None:
         """Updates the state to the line shown, with the cursor after its first ``ply`` moves."""
