@@ -119,6 +119,12 @@ def test_the_level_follows_results(tmp_path: Path) -> None:
     app.controller.session.load_game(app.controller.session.to_game())  # a game that was over
     app.frame()
     assert at(app) == "novice"
+    named = OpponentSpec(kind="level", level="novice")  # as the command line names it
+    store_spec(app, "agent", named.changed(depth=named.depth + 1))
+    app.controller.start(plan._replace(agents=dict.fromkeys(Color, named)))
+    app.frame()
+    lose(app, Color.WHITE)
+    assert at(app) == "learner"
     app.close()
     pygame.quit()
 
