@@ -34,6 +34,7 @@ from .threads import LAST_WORK_AFTER_AN_ERROR_S, LAST_WORK_S, leave, wait_for_th
 from .views.clipboard import get_text, put_text
 from .views.file_pages import GamesPage
 from .views.geometry import MIN_WINDOW, Rect, text_unit
+from .views.library_pages import LibraryPage
 from .views.menu_pages import WelcomePage, follow_result, plan_of
 from .views.navigation import Navigation
 from .views.picture_file import keep_picture
@@ -58,6 +59,7 @@ class App:
         is_first_start: whether there was no file of preferences.
         puzzles: function that reads the puzzles to solve; raises ``DraughtsError`` or ``OSError``.
         shelf: the open collections of games.
+        listed: the page of the collection that was shown last, as it was left; None before the first.
         annotator: the latest analysis of a file, None before the first.
         series: the latest match, None before the first.
         match_tools: functions for matches; None if there are no matches.
@@ -81,6 +83,7 @@ class App:
         self.thinker = Thinker(opponents, wake=wake, known=endgame.value)
         self.autosave = Autosave(folder / "games" if folder else None)
         self.shelf = GameShelf(self.autosave.folder, folder / "libraries" if folder else None)
+        self.listed: LibraryPage | None = None
         self.annotator: Annotator | None = None
         self.series: MatchSeries | None = None
         self.match_tools = match_tools

@@ -198,6 +198,28 @@ def test_of_several_games_one_is_chosen(app: App, tmp_path: Path) -> None:
     assert app.autosave.games() == []
 
 
+def test_the_list_of_games_comes_back_as_it_was_left(app: App, tmp_path: Path) -> None:
+    def titles() -> list[str]:
+        return [widget.get_title() for widget in page_of(app).menu.get_widgets()]
+
+    (tmp_path / "two.pdn").write_text(TWO_GAMES)
+    library = app.shelf.open(tmp_path / "two.pdn")
+    library.wait()
+    app.go.show(lambda app: LibraryPage(app, library))
+    frames(app)
+    press(app, "t", "w", "o", "return")
+    found = titles()
+    assert [title for title in found if title[0].isdigit()] == ["1 game, shown 1 to 1", "2.  C - D, 1-0, 1 move"]
+    press(app, *["down"] * 4, "return")
+    assert app.controller.session.names[Color.BLACK] == "C"
+    app.go.open("files")
+    frames(app)
+    press(app, *["down"] * 2, "return")
+    frames(app)
+    assert titles() == found
+    assert page_of(app).menu.get_selected_widget().get_title() == "2.  C - D, 1-0, 1 move"
+
+
 def test_the_window_lives_while_pasted_games_are_read(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     go_on = threading.Event()
     monkeypatch.setattr("gui.app.PdnGames", lambda text: go_on.wait(60) and PdnGames(text))

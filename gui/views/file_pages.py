@@ -61,7 +61,7 @@ class FilesPage(MenuScene):
         library = app.shelf.library
         if library is not None and library.count > 1:
             meaning = "The games of the file that was opened last; search by words, result and position"
-            self.button(f"Games of {library.path.name} …", self.opener(LibraryPage, library=library), meaning)
+            self.button(f"Games of {library.path.name} …", lambda: app.go.show(lambda _: self._list(library)), meaning)
         running = app.annotator
         if running is not None and (running.at_work or running.error or seconds_of(running.out) is not None):
             title, meaning = f"Analysis of {running.games.name} …", "It was stopped: go on"
@@ -77,6 +77,11 @@ class FilesPage(MenuScene):
         saved = "To the clipboard, and as PNG next to the saved games"
         self.button("Copy the position (picture)", app.copy_picture, saved)
         self.button("Paste a game or a position", app.paste, "PDN or FEN from the clipboard")
+
+    def _list(self, library: GameLibrary) -> LibraryPage:
+        """The list of games as it was left, with what was searched for."""
+        page = self.app.listed
+        return page if page is not None and page.library is library else LibraryPage(self.app, library)
 
 
 class KeptPage(ReadingPage[list[SavedGame]]):

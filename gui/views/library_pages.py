@@ -26,6 +26,7 @@ class LibraryPage(MenuScene):
         self._words, self._result, self._here, self._first = "", "", False, 0
         self._shown: tuple[int, bool] = (0, False)  # at the last ``poll``: games read, whether all were
         self._full = False  # whether the page is full
+        app.listed = self
 
     def fill(self) -> None:
         meaning = "Players, event, place, date or opening, like: smith defiance; Enter searches"
