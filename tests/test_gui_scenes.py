@@ -40,7 +40,7 @@ from gui.views.geometry import Rect
 from gui.views.help_scene import HelpScene
 from gui.views.library_pages import LibraryPage
 from gui.views.menu_pages import CheckpointPage, MainPage, OpponentPage, store_spec
-from gui.views.report_scene import ReportScene, _adds
+from gui.views.report_scene import MistakesState, ReportScene, _adds
 from gui.views.setup_scene import SetupScene
 
 TWO_GAMES = """[Event "one"]
@@ -488,6 +488,25 @@ def test_a_chosen_fault_stays_chosen_and_its_reason_has_room(app: App) -> None:
     assert scene._move() is first
     report(*(fault(ply, 0.9) for ply in (0, 2, 6, 8, 10, 12, 14, 16)), first)  # no longer among the worst
     assert scene.chosen is None
+
+
+@pytest.mark.parametrize(("size", "scale"), [((480, 360), 1.0), ((1100, 760), 2.0), ((800, 600), 1.5)])
+def test_the_chosen_fault_is_in_sight_in_any_window(tmp_path: Path, size: tuple[int, int], scale: float) -> None:
+    width, height = size
+    with opened_app(tmp_path, window_width=width, window_height=height, animation_ms=0, ui_scale=scale) as app:
+        app.begin(plan(*Color), menu=False)
+        app.go.open(Action.REPORT)
+        scene = app.go.scene
+        assert isinstance(scene, ReportScene)
+        scene.mistakes.state = MistakesState((("1. 9-14", "11-16", "5 %"),) * 8, None)
+        panel, unit = scene.mistakes, app.style.unit
+        for chosen in (None, 0, 4, 7):
+            panel.state = panel.state._replace(chosen=chosen)
+            heights = range(panel.rect.y, panel.rect.bottom)
+            shown = {row for y in heights if (row := panel.row_at((panel.rect.x, y), unit)) is not None}
+            assert (chosen or 0) in shown
+            assert len(shown) >= 2
+        assert scene.graph.rect.h >= 2 * unit
 
 
 def test_a_text_that_does_not_fit_can_be_scrolled(app: App) -> None:

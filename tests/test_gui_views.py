@@ -109,9 +109,10 @@ def test_rectangles() -> None:
     assert rect.cut_top(10, 2) == (Rect(0, 0, 100, 10), Rect(0, 12, 100, 28))
     assert rect.cut_bottom(10, 2) == (Rect(0, 30, 100, 10), Rect(0, 0, 100, 28))
     assert rect.cut_left(500, 2) == (Rect(0, 0, 100, 40), Rect(100, 0, 0, 40))
-    columns = rect.columns(3, 5)
+    columns = rect.columns([1, 1, 1], 5)
     assert columns[0].unionall(columns[1:]) == rect
     assert sum(column.w for column in columns) == 90
+    assert [column.w for column in rect.columns([1, 2], 10)] == [30, 60]
 
 
 @given(room=st.integers(0, 3000))

@@ -1,7 +1,7 @@
 """Positions in the window: rectangles, squares of the board, layouts for any window size."""
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import pygame
@@ -35,10 +35,10 @@ class Rect(pygame.Rect):
         width, rest = min(width, self.w), min(width + gap, self.w)
         return Rect(self.x, self.y, width, self.h), Rect(self.x + rest, self.y, self.w - rest, self.h)
 
-    def columns(self, count: int, gap: int = 0) -> list["Rect"]:
-        """``count`` rectangles of nearly equal width side by side."""
-        total = self.w - gap * (count - 1)
-        edges = [self.x + total * i // count + gap * i for i in range(count + 1)]
+    def columns(self, shares: Sequence[int], gap: int = 0) -> list["Rect"]:
+        """Rectangles side by side, whose widths are in proportion to ``shares``."""
+        total, sums = self.w - gap * (len(shares) - 1), accumulate(shares, initial=0)
+        edges = [self.x + total * before // sum(shares) + gap * i for i, before in enumerate(sums)]
         return [Rect(left, self.y, right - gap - left, self.h) for left, right in pairwise(edges)]
 
 

@@ -51,7 +51,7 @@ class KeysPanel(Panel[tuple[str, int]]):
         self.pages = -(-len(rows) // (columns * per_column))
         first = min(page, self.pages - 1) * columns * per_column
         shown = rows[first : first + columns * per_column]
-        for column, area in enumerate(self.rect.columns(columns, style.gap)):
+        for column, area in enumerate(self.rect.columns([1] * columns, style.gap)):
             rounded(surface, area, theme.panel, style.radius)
             inner = area.inset(style.gap, style.gap // 2)
             for index, (keys, text) in enumerate(shown[column * per_column : (column + 1) * per_column]):

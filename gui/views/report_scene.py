@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..app import App
 
 _WORST = 8  # moves listed
+_ROWS = 2  # of these for which there is room in a small window, or with a large text
 _TOLD = 2  # plies that are enough to recognise a line
 MistakeRow = tuple[str, str, str]  # played move, better move, loss of expected score
 
@@ -33,11 +34,23 @@ class MistakesState(NamedTuple):
 
 
 class MistakesPanel(Panel[MistakesState]):
-    """The moves with the largest losses; one of them can be chosen."""
+    """The moves with the largest losses; one of them can be chosen, and is among those for which there is room."""
+
+    @staticmethod
+    def height(unit: int, rows: int) -> int:
+        """Height of the titles and of a number of rows."""
+        return round(1.6 * unit) * (rows + 1) + unit // 4 * 2
 
     def row_at(self, point: tuple[int, int], unit: int) -> int | None:
-        index = (point[1] - self.rect.y - unit // 4) // round(1.6 * unit) - 1
-        return index if self.rect.collidepoint(point) and 0 <= index < len(self.state.rows) else None
+        line = (point[1] - self.rect.y - unit // 4) // round(1.6 * unit) - 1
+        shown = self._in_sight(unit)
+        return shown[line] if self.rect.collidepoint(point) and 0 <= line < len(shown) else None
+
+    def _in_sight(self, unit: int) -> range:
+        """The rows that are shown."""
+        room = max(0, (self.rect.h - self.height(unit, 0)) // round(1.6 * unit))
+        first = max(0, (self.state.chosen or 0) + 1 - room)
+        return range(first, min(first + room, len(self.state.rows)))
 
     def paint(self, surface: pygame.Surface, style: Style) -> None:
         state = self.state
@@ -50,14 +63,12 @@ class MistakesPanel(Panel[MistakesState]):
         for (share, align), title in zip(columns, ("played", "better", "loss"), strict=True):
             x = round(inner.x + inner.w * share)
             style.text.draw(surface, title, (x, y), max(8, unit * 4 // 5), theme.dim, align=align)
-        for index, row in enumerate(state.rows):
+        for index in self._in_sight(unit):
             y += line
-            if y + line // 2 > inner.bottom:
-                break
             area = Rect(self.rect.x + 2, y - line // 2, self.rect.w - 4, line)
             if index == state.chosen:
                 rounded(surface, area, mix(theme.panel, theme.accent, 0.3), style.radius)
-            for (share, align), text in zip(columns, row, strict=True):
+            for (share, align), text in zip(columns, state.rows[index], strict=True):
                 x = round(inner.x + inner.w * share)
                 bold = index == state.chosen
                 style.text.draw(surface, text, (x, y), unit, theme.text, bold, align, inner.w * 48 // 100)
@@ -105,8 +116,11 @@ class ReportScene(BoardScene):
             return
         needed = self.passage.height(self.style, rect.w)
         usual = min(round(12 * unit), rect.h * 44 // 100)
-        self.passage.rect, rect = rect.cut_top(self._height(rect.h, usual, needed), gap)
-        self.graph.rect, rect = rect.cut_top(min(round(6 * unit), rect.h * 35 // 100), gap)
+        rows, graph = self.mistakes.height(unit, _ROWS) + gap, 2 * unit  # the least heights of the list and the graph
+        room = max(rect.h // 3, rect.h - rows - graph - gap)  # the text can be scrolled
+        self.passage.rect, rect = rect.cut_top(min(self._height(rect.h, usual, needed), room), gap)
+        graph = max(graph, min(round(6 * unit), rect.h * 35 // 100, rect.h - rows))
+        self.graph.rect, rect = rect.cut_top(graph, gap)
         self.mistakes.rect = rect
 
     @staticmethod
@@ -142,7 +156,7 @@ class ReportScene(BoardScene):
         if review.status == "done":
             self._faults = self._to_try(report)
             self._buttons()
-        text = f"{self._summary(report)}{self._explanation()}"
+        text = "\n\n".join((*self._explanation(), *self._summary(report)))
         self.passage.state = Passage("Game report", text, warnings, note.get(review.status, ""))
         rows = tuple(self._row(move) for move in self._worst)
         self.mistakes.state = MistakesState(rows, self.chosen)
@@ -157,25 +171,25 @@ class ReportScene(BoardScene):
         wanted = [move for move in faults if len(humans) != 1 or move.color in humans]
         return tuple(sorted(wanted, key=lambda move: -move.loss))
 
-    def _summary(self, report: GameReport) -> str:
+    def _summary(self, report: GameReport) -> list[str]:
         lines = []
         for color in Color:
             accuracy, counts = report.accuracy(color), report.counts(color).items()
             faults = ", ".join(f"{count} {name}{'s' if count > 1 else ''}" for name, count in counts if count)
             line = f"{color}: accuracy " + ("—" if accuracy is None else f"{accuracy:.0f} %")
             lines.append(f"{line} — {faults.replace('inaccuracys', 'inaccuracies')}" if faults else line)
-        return "\n\n".join(lines)
+        return lines
 
-    def _explanation(self) -> str:
+    def _explanation(self) -> list[str]:
         """Why the chosen move is bad, its refutation, and the expected play with the better move."""
         move = self._move()
         if move is None:
-            return ""
+            return []
         played = f"{self.session.number_of(move.ply)} {move.pdn}"
         reason = move.reason.text if move.reason is not None else ""
         reply = f"After {played}: {self._numbered(move.ply + 1, move.reply)}." if _adds(move.reply, reason) else ""
         better = f"Better: {self._numbered(move.ply, move.line)}." if _adds(move.line, reason) else ""
-        return "".join(f"\n\n{part}" for part in (reason, " ".join(filter(None, (reply, better)))) if part)
+        return [part for part in (reason, " ".join(filter(None, (reply, better)))) if part]
 
     def _numbered(self, ply: int, moves: tuple[str, ...]) -> str:
         """Moves with numbers; the first one is made after ``ply`` moves of the game."""

@@ -14,6 +14,9 @@ from .theme import Theme, mix
 State = TypeVar("State", bound=Hashable)
 Item = TypeVar("Item")
 
+# Widths of the buttons of a row are in proportion to their letters, of which at most so many count, and so many more.
+_LONG, _BESIDE = 16, 4
+
 
 def turned(items: Sequence[Item], item: Item, step: int) -> Item:
     """The item ``step`` places after ``item``, cyclically; counted from the first one if ``item`` is not there."""
@@ -94,7 +97,8 @@ class Buttons(Panel[ButtonsState]):
         size, gap = round(self._size_units * unit), max(2, unit // 4)
         if any(button.label for button in self.buttons):
             line, _ = self.rect.cut_top(size)
-            return list(zip(self.buttons, line.columns(len(self.buttons), gap * 2), strict=True))
+            shares = [min(len(button.label), _LONG) + _BESIDE for button in self.buttons]
+            return list(zip(self.buttons, line.columns(shares, gap * 2), strict=True))
         per_row = max(1, (self.rect.w + gap) // (size + gap))
         count = len(self.buttons)
         if count > per_row:
