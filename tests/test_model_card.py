@@ -1,6 +1,7 @@
 """``crownhead card``: what is measured, what is kept, and what the card says."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,20 @@ def test_a_card_replaces_no_other_files(run: RunFolder, tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"README\.md is no card: move it, or choose another --out"):
         card(run, tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["README.md", "run"]
+
+
+def test_a_card_is_not_of_a_run_that_did_not_make_the_network(
+    run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It told another run's configuration and ladder as the network's own."""
+    monkeypatch.setattr(model_card, "_measurements", lambda *_: [])
+    other = str(tmp_path / "other")
+    save_checkpoint(other, make_network(NETWORKS["tiny"]))
+    with pytest.raises(RunError, match="run has not made this network: name the run that has"):
+        card_command(CardRequest(other, run=run.path, out=tmp_path / "card"), True)
+    assert not (tmp_path / "card").exists()
+    shutil.copytree(run.checkpoint("000000"), tmp_path / "copy")
+    card_command(CardRequest(str(tmp_path / "copy"), run=run.path, out=tmp_path / "card"), True)
 
 
 def test_a_card_names_the_networks_that_a_run_learnt_from() -> None:

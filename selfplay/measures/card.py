@@ -19,7 +19,7 @@ from engine.players import HubPlayer
 from engine.players.alphabeta import MAX_DEPTH
 from engine.players.spec import CHAMPION
 from engine.tablebase.material import MAX_PIECES
-from learner.checkpoint import CheckpointInfo, load_checkpoint, read_info
+from learner.checkpoint import INFO_FILE, CheckpointInfo, load_checkpoint, read_info
 from learner.endgame.head import head_figures
 from learner.endgame.validate_command import oracle_validate_command
 from learner.report import Report, make_writable_folder, to_markdown
@@ -154,14 +154,16 @@ def card_command(request: CardRequest, quiet: bool) -> CardFigures:
 def _read_config(target: Path, run: Path | None, info: CheckpointInfo) -> RunConfig | None:
     """The run's configuration when the network was made; without a run, the copy in the card's folder, if any.
 
-    The run may have changed its configuration since.
+    The run may have changed its configuration since. Raises ``RunError`` if there is no run, or it has no such network.
     """
     if run is None:
         return read_config(target / CONFIG_FILE) if (target / CONFIG_FILE).is_file() else None
-    path = RunFolder(run).config_path
-    if not path.is_file():
+    folder = RunFolder(run)
+    if not folder.config_path.is_file():
         raise RunError(f"{run} holds no run")
-    return config_at(read_config(path), int(str(info.figures.get("steps", sys.maxsize))))
+    if all(read_info(path.parent).digest != info.digest for path in folder.checkpoints.rglob(INFO_FILE)):
+        raise RunError(f"{run} has not made this network: name the run that has, or leave --run out")
+    return config_at(read_config(folder.config_path), int(str(info.figures.get("steps", sys.maxsize))))
 
 
 def _read_ladder(run: Path | None) -> dict[str, Any] | None:
