@@ -22,7 +22,8 @@ from selfplay.requests import BlundersRequest, RequestError
 
 def count(player: str | None = None, **options: Any) -> dict[str, Any]:
     quiet = options.pop("quiet", True)
-    given: dict[str, Any] = {"pieces": 4, "positions": 60, "folder": SHIPPED, "seed": 3, **options}
+    drawn = {} if player is None else {"positions": 60, "seed": 3}
+    given: dict[str, Any] = {"pieces": 4, "folder": SHIPPED, **drawn, **options}
     return json.loads(json.dumps(blunders_command(BlundersRequest(player, **given), quiet)))
 
 
@@ -108,6 +109,13 @@ def test_random_play_blunders_and_perfect_play_does_not() -> None:
     assert (perfect["positions"], perfect["blunders"]) == (60, 0)
 
 
+def test_limits_that_make_no_difference_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    count("random", positions=2, seconds=0.01, quiet=False)
+    assert capsys.readouterr().err.count("random ignores time limits") == 1
+    count("random", positions=2, quiet=False)
+    assert "ignores" not in capsys.readouterr().err
+
+
 def test_the_same_seed_asks_the_same() -> None:
     first = count("alphabeta:1")
     assert first == count("alphabeta:1") != count("alphabeta:1", seed=4)
@@ -156,8 +164,10 @@ def test_a_misprinted_move_costs_one_game(games: Path, capsys: pytest.CaptureFix
 def test_what_cannot_be_counted_is_said(tmp_path: Path) -> None:
     with pytest.raises(RequestError, match="name a PLAYER, or recorded games"):
         count()
-    with pytest.raises(RequestError, match="nobody is asked for a move: leave --simulations and --seconds out"):
-        BlundersRequest(None, games=tmp_path / "games.pdn", seconds=5)
+    with pytest.raises(RequestError, match="nobody is asked for a move: leave --positions and --seconds out"):
+        BlundersRequest(None, games=tmp_path / "games.pdn", positions=5, seconds=5)
+    with pytest.raises(RequestError, match="leave --seed out"):
+        BlundersRequest(None, games=tmp_path / "games.pdn", seed=0)
     with pytest.raises(RequestError, match="--strict is for recorded games"):
         BlundersRequest("random", strict=True)
     with pytest.raises(RequestError, match="up to 6 pieces"):

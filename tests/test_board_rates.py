@@ -37,7 +37,11 @@ def test_command(network: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     figures = board_rates_command(request, quiet=False)
     assert set(figures["rates"][0]) == {"seconds", "threads", "simulations", "evaluations"}
     assert len(figures["rates"]) == 1
-    assert "simulations/s" in capsys.readouterr().out
+    shown = capsys.readouterr()
+    assert "simulations/s" in shown.out
+    assert "ignored" not in shown.err
+    board_rates_command(BenchRequest(board=f"{network}@off@800", backend="torch"), quiet=False)
+    assert "time alone limits its search, 800 is ignored" in capsys.readouterr().err
     with pytest.raises(PlayerError, match="is no player"):
         board_rates_command(BenchRequest(board="nobody"), quiet=True)
 

@@ -102,6 +102,11 @@ def test_random_weights_win_with_the_tables_and_not_without(network: Path, capsy
     assert failed["termination"] in ("REPETITION", "REVERSIBLE_PLIES", "NO_MOVES")
 
 
+def test_limits_that_make_no_difference_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    convert("random", positions=1, pieces=2, simulations=None, seconds=0.01, quiet=False)
+    assert capsys.readouterr().err.count("random ignores time limits") == 1
+
+
 def test_a_defence_that_cannot_play_wins_nothing_for_the_player(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a node of a cluster without the tables."""
 

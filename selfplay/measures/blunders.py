@@ -23,12 +23,13 @@ from learner.endgame.validation import wilson_interval
 
 from ..conditions import Conditions
 from ..games.openings import MatchError
-from ..matches.commands import settings_of
+from ..matches.commands import settings_of, tell_ignored
 from ..requests import BlundersRequest
 from .convert import board_of
 from .decisions import Decision, drawn_decisions, recorded_decisions
 
 MOST_DRAWN = 6  # most pieces of randomly drawn positions: the tables of all of them are held in memory
+_POSITIONS, _SEED = 500, 1  # of a player's positions, where the request does not say
 _BATCH = 32  # positions that a network without a time limit searches at once
 _SHOWN = 10
 _LINE = 12  # plies of a line that the tables prove
@@ -103,10 +104,12 @@ def blunders_command(request: BlundersRequest, quiet: bool) -> BlundersFigures:
     conditions = Conditions(request.simulations, request.seconds, batch=_BATCH if request.seconds is None else 1)
     if request.spec is not None:
         settings_of(request.spec, conditions)  # raises now if there is no such network
+        if not quiet:
+            tell_ignored([request.spec], request.control)
     with OracleProgress(quiet) as progress:
         answers, unread = _decisions(request, progress)
         if request.spec is not None:
-            chosen = _sample(answers, request.positions, request.seed)
+            chosen = _sample(answers, *_drawn(request))
             answers = list(_answers(request.spec, chosen, conditions, progress))
         blunders = _blunders([one for one in answers if one.blunder], request, progress)
     by_player: dict[str, list[Decision]] = {}
@@ -134,8 +137,8 @@ def _decisions(request: BlundersRequest, progress: OracleProgress) -> tuple[list
         tables.probe_wdl(board_of(request.pieces))  # raises at once if tables are missing
         progress.phase("looking for decisions")
         if request.games is None:
-            positions, seed = request.positions, request.seed
-            return drawn_decisions(request.pieces, positions, seed, request.folder, tables, progress.tables), []
+            drawn = drawn_decisions(request.pieces, *_drawn(request), request.folder, tables, progress.tables)
+            return drawn, []
         decisions, unread = recorded_decisions(request.games, request.pieces, tables)
         if unread and request.strict:
             raise MatchError(f"games in {request.games}: {unread[0]}")
@@ -144,6 +147,11 @@ def _decisions(request: BlundersRequest, progress: OracleProgress) -> tuple[list
             left_out = f"; games that cannot be read: {len(unread)}, the first: {unread[0]}" if unread else ""
             raise MatchError(f"games in {request.games}: {what}{left_out}")
         return decisions, unread
+
+
+def _drawn(request: BlundersRequest) -> tuple[int, int]:
+    """Number and seed of the positions that a player is asked about."""
+    return request.positions or _POSITIONS, _SEED if request.seed is None else request.seed
 
 
 def _sample(decisions: Sequence[Decision], number: int, seed: int) -> list[Decision]:

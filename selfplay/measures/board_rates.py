@@ -11,10 +11,12 @@ from engine.board import Board
 from engine.console import Console, Table
 from engine.players.search_player import SearchPlayer
 from engine.players.spec import NetworkSpec, parse_tree_player
+from engine.players.time_control import TimeControl
 from learner.inference import NetworkEvaluator
 
 from ..conditions import Conditions
 from ..games.openings import random_board
+from ..matches.commands import tell_ignored
 from ..players import make_player
 from ..requests import BenchRequest
 
@@ -84,7 +86,10 @@ def _search(player: SearchPlayer, board: Board, seconds: float) -> tuple[float, 
 def board_rates_command(request: BenchRequest, quiet: bool) -> BoardFigures:
     """See ``crownhead bench --board``."""
     assert request.board is not None
-    rates = board_rates(replace(parse_tree_player(request.board), ponder=False), TIMES_S, request.backend)
+    spec = replace(parse_tree_player(request.board), ponder=False)
+    if not quiet:
+        tell_ignored([spec], TimeControl("move", TIMES_S[0]))
+    rates = board_rates(spec, TIMES_S, request.backend)
     if not quiet:
         table = Table("seconds", "simulations/s", "evaluations/s", title=request.board)
         for rate in rates:

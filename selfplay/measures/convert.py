@@ -17,7 +17,7 @@ from engine.tablebase.material import materials
 from learner.endgame.data import EndgameSampler
 
 from ..games.openings import MatchError, Opening
-from ..matches.commands import open_pool, settings_of
+from ..matches.commands import open_pool, settings_of, tell_ignored
 from ..matches.match import play_games
 from ..matches.record import FORFEIT
 from ..matches.tasks import Pairing, make_tasks
@@ -107,6 +107,8 @@ def convert_command(request: ConvertRequest, quiet: bool) -> ConvertFigures:
     control, folder = request.control, None if request.folder is None else str(request.folder)
     pairing = Pairing(request.spec, TablebaseSpec(folder), control, request.simulations, request.seed)
     settings_of(request.spec, pairing.conditions)  # raises now if there is no such network
+    if not quiet:
+        tell_ignored([request.spec], control)
     boards = _positions(request)
     starts = [(2 * index, Opening("endgame", board)) for index, board in enumerate(boards)]  # even: player has Black
     defence, over = TablebasePlayer(folder), dict[int, _Ending]()

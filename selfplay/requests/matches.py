@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..command_line.options import MAX_GAMES, PLAYER, Backend, Seed, Tables
+from ..command_line.options import MAX_GAMES, MAX_SEED, PLAYER, Backend, Tables
 from .options import Address, DistanceTables, GameSeed, Jobs, Limited, RequestError, Seconds, Simulations, player_of
 
 if TYPE_CHECKING:
@@ -197,11 +197,13 @@ class BlundersRequest(Limited):
         bool, typer.Option("--reasons", help="Give a reason for each blunder; takes about a second each.")
     ] = False
     pieces: Annotated[int, typer.Option(min=2, max=7, help="Endgames of 2 to this many pieces.")] = 5
-    positions: Annotated[int, typer.Option(min=1, help="Number of positions to ask the player about.")] = 500
+    positions: Annotated[int | None, typer.Option(min=1, help="Number of positions to ask the player about [500].")] = (
+        None
+    )
     simulations: Simulations = None
     seconds: Seconds = None
     folder: Tables = None
-    seed: Seed = 1
+    seed: Annotated[int | None, typer.Option(min=0, max=MAX_SEED, help="Seed of the positions drawn [1].")] = None
 
     def __post_init__(self) -> None:
         from ..measures.blunders import MOST_DRAWN
@@ -209,8 +211,9 @@ class BlundersRequest(Limited):
         super().__post_init__()
         if self.player is None and self.games is None:
             raise RequestError("name a PLAYER, or recorded games by --games FILE, or both")
-        if self.player is None and (self.simulations, self.seconds) != (None, None):
-            raise RequestError("without a PLAYER nobody is asked for a move: leave --simulations and --seconds out")
+        asked = {name: getattr(self, name) for name in ("positions", "simulations", "seconds", "seed")}
+        if self.player is None and (given := [f"--{name}" for name, value in asked.items() if value is not None]):
+            raise RequestError(f"without a PLAYER nobody is asked for a move: leave {' and '.join(given)} out")
         if self.games is None and self.strict:
             raise RequestError("--strict is for recorded games: name them by --games, or leave it out")
         if self.games is None and self.pieces > MOST_DRAWN:
