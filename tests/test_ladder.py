@@ -10,6 +10,7 @@ import pytest
 import torch
 from programs import crownhead_here
 
+from engine.players.base import PlayerSpecError
 from engine.players.spec import NetworkSpec
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
@@ -247,6 +248,18 @@ def ladder(run: RunFolder, games: int = 2, **options: Any) -> dict[str, Any]:
     given: dict[str, Any] = {"anchors": "random", "simulations": 2, "openings": "random:24", "jobs": 1, **options}
     quiet = given.pop("quiet", True)
     return ladder_command(LadderRequest(run.path, games, **given), quiet)
+
+
+def test_commas_of_a_command_stand_in_quotes(tmp_path: Path) -> None:
+    def anchors(text: str) -> list[str]:
+        return [spec.text for spec in LadderRequest(tmp_path, anchors=text).fixed]
+
+    assert anchors(" random, alphabeta:4,,rules ") == ["random", "alphabeta:4", "rules"]
+    assert anchors("""hub:prog -x "a,b" 'c,d',random""") == ["""hub:prog -x "a,b" 'c,d'""", "random"]
+    assert anchors("Ann's,Bob's, hub:one,hub:two") == ["Ann's", "Bob's", "hub:one", "hub:two"]
+    assert anchors("") == []
+    with pytest.raises(PlayerSpecError, match="No closing quotation"):
+        anchors('random,hub:prog "a,b')
 
 
 def test_a_ladder_tells_what_a_match_tells(run: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

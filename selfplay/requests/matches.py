@@ -1,5 +1,6 @@
 """Requests whose games are matches, and what is counted in games."""
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from ..measures.blunders import BlundersFigures
     from ..measures.convert import ConvertFigures
     from ..rating.sprt import Sprt
+
+_ANCHOR = re.compile(r"""\s*hub:(?:"[^"]*"|'[^']*'|[^,])*|[^,]+""")  # of a list; a command may have commas in quotes
 
 
 @dataclass(frozen=True)
@@ -100,9 +103,9 @@ class LadderRequest(Limited):
     games: Annotated[
         int, typer.Option(min=1, max=MAX_GAMES, help="Games of each pairing, in colour-swapped pairs.")
     ] = 20
-    anchors: Annotated[str, typer.Option(metavar="PLAYER,...", help="Fixed opponents.")] = (
-        "random,rollout:200,alphabeta:4,alphabeta:8,alphabeta:12"
-    )
+    anchors: Annotated[
+        str, typer.Option(metavar="PLAYER,...", help="Fixed opponents; commas in a hub:COMMAND stand in quotes.")
+    ] = "random,rollout:200,alphabeta:4,alphabeta:8,alphabeta:12"
     networks: Annotated[
         int | None, typer.Option(min=2, help="Number of promoted networks, evenly spaced; all if left out.")
     ] = None
@@ -137,7 +140,7 @@ class LadderRequest(Limited):
     @cached_property
     def fixed(self) -> "tuple[PlayerSpec, ...]":
         """The anchors; raises ``PlayerError`` if one of them is not a player."""
-        return tuple(player_of(text) for text in map(str.strip, self.anchors.split(",")) if text)
+        return tuple(player_of(text) for text in map(str.strip, _ANCHOR.findall(self.anchors)) if text)
 
     def execute(self, quiet: bool) -> "LadderFigures":
         from ..matches.ladder_commands import ladder_command
