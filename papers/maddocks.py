@@ -7,6 +7,7 @@ from typing import Any
 
 from engine.claims import claimed
 from engine.console import progress_console
+from engine.game import ENGLISH, check_game
 from engine.players.simple import make_simple_player
 from engine.players.spec import NetworkSpec, RolloutSpec
 from learner.report import Figure, make_writable_folder
@@ -168,9 +169,10 @@ def maddocks_command(request: MaddocksRequest, quiet: bool, settings: Sequence[s
         ``match`` → ``Experiment.to_json``.
 
     Raises:
-        ValueError: a number is out of range, or the folder holds another run.
+        ValueError: a number is out of range, the folder holds another run, or this process plays another game.
         KeyboardInterrupt: Ctrl-C; the run is saved, and the report shows the results so far.
     """
+    check_game("the paper", ENGLISH)  # its games begin with ballots
     out, games = request.out, request.games
     chosen_experiments(None, ("match",), request.minutes, out, _TITLE)  # checks minutes and folder
     if games < 1:

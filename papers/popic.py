@@ -13,6 +13,7 @@ from typing import Any
 
 from engine.claims import claimed
 from engine.console import progress_console
+from engine.game import ENGLISH, check_game
 from engine.players.spec import NetworkSpec, PlayerSpec
 from learner.network import ResidualConfig
 from learner.report import Figure, make_writable_folder
@@ -252,9 +253,11 @@ def popic_command(
         ``first`` and name of each system → ``Experiment.to_json``.
 
     Raises:
-        ValueError: the experiment is unknown, a number is out of range, or the folder has runs with other settings.
+        ValueError: the experiment is unknown, a number is out of range, the folder has runs with other settings, or
+            this process plays another game.
         KeyboardInterrupt: Ctrl-C; runs and games are saved, and the report shows them.
     """
+    check_game("the paper", ENGLISH)  # its games begin with ballots
     names = chosen_experiments(experiment, SYSTEMS, minutes, out, _TITLE)
     if games < 2:
         raise ReproduceError(f"--games {games}: a pairing has at least 2 games")

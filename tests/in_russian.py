@@ -306,6 +306,14 @@ def test_players_of_english_draughts_are_refused(text: str) -> None:
         make_simple_player(parse_player(text))
 
 
+@pytest.mark.parametrize("paper", ["popic", "maddocks"])
+def test_papers_on_english_draughts_are_refused_before_any_training(paper: str, tmp_path: Path) -> None:
+    done = crownhead_here("reproduce", paper, "--minutes", "0.01", "--out", tmp_path / "report")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "the paper is of english draughts, this process plays russian" in done.stderr
+    assert not (tmp_path / "report").exists()
+
+
 def test_networks_are_not_exported(tmp_path: Path) -> None:
     with pytest.raises(BackendError, match="networks of russian draughts cannot be exported"):
         export_onnx(make_network(NETWORKS["tiny"]), tmp_path / "net.onnx")
