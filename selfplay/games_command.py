@@ -31,6 +31,7 @@ def games_command(request: GamesRequest, quiet: bool) -> GamesFigures:
     Raises:
         RequestError: the file exists already.
         ReachedError, ShardError, StorageError: there are no games, or they cannot be read or written.
+        OtherGameError: they are of another game than this process plays.
     """
     if request.out.exists():
         raise RequestError(f"{request.out} exists already: choose another name")

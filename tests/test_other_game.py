@@ -9,6 +9,7 @@ from programs import crownhead_here
 
 import crownhead
 from crownhead_board import play
+from engine.board import Board
 from engine.fen import START_FEN
 from engine.game import GAME_VARIABLE, OtherGameError
 from engine.players.spec import parse_player
@@ -17,9 +18,13 @@ from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
 from selfplay.conditions import USUAL
 from selfplay.engine_command import engine_command
+from selfplay.games import shards
+from selfplay.games.records import GameRecordBuilder
+from selfplay.games.replay import ReplayBuffer
+from selfplay.games_command import games_command
 from selfplay.match_queue import matches_command
 from selfplay.matches.commands import settings_of
-from selfplay.requests import EngineRequest, MatchesRequest, PlayRequest
+from selfplay.requests import EngineRequest, GamesRequest, MatchesRequest, PlayRequest
 from selfplay.run.config import make_config
 from selfplay.run.reached import shards_of
 
@@ -50,6 +55,27 @@ def test_shards_of_a_run(tmp_path: Path) -> None:
     _make_russian(tmp_path / "config.json")
     with pytest.raises(OtherGameError, match=r"config\.json is of russian draughts"):
         shards_of(tmp_path)
+
+
+def test_shards_without_their_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a folder of shards nothing else tells the game, and so the command is started again in a process of it."""
+    path, board = tmp_path / "0.shard", Board()
+    builder = GameRecordBuilder("network", START_FEN)
+    builder.add_search([*board.words(), 0], [0.2, 0.6, 0.2], None)
+    builder.add_move(0)
+    with monkeypatch.context() as russian:
+        russian.setattr(shards, "RULES", "25,W,8,8,A0,0; moves in some order")
+        path.write_bytes(shards.pack_shard([builder.finish(0, "PLY_CAP")]))
+    for read in (shards.read_shard, shards.read_shard_info):
+        with pytest.raises(OtherGameError, match=r"0\.shard is of russian draughts"):
+            read(path)
+    with pytest.raises(OtherGameError):
+        games_command(GamesRequest(tmp_path, tmp_path / "games.pdn"), quiet=True)
+    assert not (tmp_path / "games.pdn").exists()
+    assert ReplayBuffer(tmp_path / "run").store(path.read_bytes()) is None, "a run sets it aside, and goes on"
+    path.rename(tmp_path / "run" / path.name)
+    ReplayBuffer(tmp_path / "run")
+    assert {path.suffix for path in (tmp_path / "run").glob("*shard*")} == {".damaged"}
 
 
 def test_what_plays_english_draughts_alone_refuses_at_once(network: str) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import BaseModel, Field
 
 from engine.files import StorageError, atomic_write, make_folder, remove_stale_temporaries, sha256_of
+from engine.game import OtherGameError
 from learner.batch import TrainingBatch, make_batch
 from learner.loss import mix_wdl
 
@@ -203,7 +204,7 @@ class ReplayBuffer:
         self.next_number += 1
         try:
             shard = parse_shard(data, path)
-        except ShardError as reason:
+        except (ShardError, OtherGameError) as reason:
             _LOG.warning("%s; set aside as %s%s", reason, path.name, DAMAGED_SUFFIX)
             atomic_write(path.with_name(path.name + DAMAGED_SUFFIX), data)
             return None
@@ -316,7 +317,7 @@ def _read(read: Callable[[Path], T], path: Path) -> T | None:
     """Returns ``read(path)``; None if the shard is damaged, after renaming it to ``*.damaged``."""
     try:
         return read(path)
-    except ShardError as reason:
+    except (ShardError, OtherGameError) as reason:
         _LOG.warning("%s; set aside as %s%s", reason, path.name, DAMAGED_SUFFIX)
     try:
         os.replace(path, path.with_name(path.name + DAMAGED_SUFFIX))

@@ -29,6 +29,7 @@ from pydantic import BaseModel, Field, ValidationError
 from engine.fen import Color, format_fen, parse_fen
 from engine.files import atomic_write, sha256_of
 from engine.frames import decompressed
+from engine.game import check_game
 from engine.outcomes import UNKNOWN
 from engine.pdn import GAME_TYPE
 
@@ -37,6 +38,7 @@ from .records import GAME, OFFSHOOT, ROW_COLUMNS, GameRecord, Samples, fault_of,
 MAGIC = b"CHSHARD\n"
 SCHEMA_VERSION = 2
 _READ_VERSIONS = (1, 2)
+_GAMES = {"21": "english", "25": "russian"}  # how the rules of their shards begin
 RULES = f"{GAME_TYPE}; moves in the order of movegen.generate(distinct=True), version 1"
 SUFFIX = ".shard"
 
@@ -200,6 +202,7 @@ def read_shard_info(path: str | os.PathLike[str]) -> ShardInfo:
 
     Raises:
         ShardError: the file is not a shard, of an unknown version, cut off, or its header is damaged.
+        OtherGameError: its games are of another game than this process plays.
         OSError: the file cannot be opened or read.
     """
     path = Path(path)
@@ -213,6 +216,7 @@ def read_shard(path: str | os.PathLike[str]) -> Shard:
 
     Raises:
         ShardError: the file is not a shard, of an unknown version, cut off or damaged, or its samples are invalid.
+        OtherGameError: its games are of another game than this process plays.
         OSError: the file cannot be opened or read.
     """
     return parse_shard(Path(path).read_bytes(), Path(path))
@@ -306,6 +310,8 @@ def _read_header(file: BinaryIO, path: Path, size: int) -> _Header:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise ShardError(f"{path} has an unreadable header: {where}: {first['msg']}") from error
+    if (game := _GAMES.get(header.rules.partition(",")[0])) is not None:
+        check_game(str(path), game)
     if header.rules != RULES:
         raise ShardError(f"{path} was played by other rules ({header.rules[:80]!r}, not {RULES!r})")
     _check_layout(path, header, size - file.tell())

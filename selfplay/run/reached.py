@@ -26,6 +26,7 @@ def reached_positions(place: Path, most: int) -> np.ndarray:
     Raises:
         ReachedError: the folder has no shards.
         ShardError: a shard is damaged.
+        OtherGameError: the run or its shards are of another game.
         ExpertGamesError: the PDN file has no game.
         StorageError: the file cannot be read.
     """
