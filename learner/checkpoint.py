@@ -251,7 +251,8 @@ def write_folder(folder: Path, files: dict[str, bytes]) -> None:
 def whole_folder(folder: Path) -> Path:
     """The folder, or the older one that had stepped aside when the program was killed between the two renames."""
     old = _beside(folder, "old")
-    return old if old.exists() and not folder.exists() else folder
+    with naming_errors(folder):  # a name that is too long, or a folder that may not be entered
+        return old if not folder.exists() and old.exists() else folder
 
 
 def _beside(folder: Path, suffix: str) -> Path:

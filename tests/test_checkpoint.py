@@ -139,6 +139,13 @@ def test_missing_folder(tmp_path):
     refused(tmp_path / "nothing", "No such file")
 
 
+def test_a_long_name(saved):
+    """The folder of an older one beside it would have too long a name."""
+    refused(saved.with_name("n" * 300), "File name too long")
+    long = saved.rename(saved.with_name("n" * 252))
+    assert same_weights(load_checkpoint(long).network, fresh())
+
+
 @pytest.mark.parametrize("name", [WEIGHTS_FILE, INFO_FILE])
 @pytest.mark.parametrize("part", [0.0, 0.3, 0.99])
 def test_cut_off_file(saved, name, part):
