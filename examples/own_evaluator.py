@@ -4,6 +4,7 @@ python examples/own_evaluator.py --fen "B:W18,23,32:B11,K1" --simulations 800
 """
 
 import argparse
+from math import isfinite
 
 import numpy as np
 
@@ -43,8 +44,10 @@ def main() -> None:
         parser.error(str(error))
     if not board.legal_moves:
         parser.error(f"--fen {options.fen}: {board.turn} has no legal move")
-    if options.simulations < 1:
-        parser.error("--simulations must be at least 1")
+    if not 1 <= options.simulations <= 1_000_000:
+        parser.error("--simulations must be from 1 to 1,000,000")
+    if not isfinite(options.king):
+        parser.error("--king must be a finite number")
     config = SearchConfig(num_simulations=options.simulations)
     result, line, choice = SearchPlayer("material", ManOrKing(options.king), config).analyse(board)
     moves = board.distinct_moves
@@ -57,12 +60,8 @@ def main() -> None:
     win, draw, loss = result.wdl
     print(f"root: win {win:.2f}, draw {draw:.2f}, loss {loss:.2f}, {result.simulations} simulations")
 
-    after, texts = board.copy(), []
-    for move in line:
-        texts.append(after.pdn(move))
-        after.push(move)
     print("best:", board.pdn(moves[choice]))
-    print("principal line:", " ".join(texts))
+    print("principal line:", *board.pdn_line(line))
 
 
 if __name__ == "__main__":

@@ -51,6 +51,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.games < 1:
         parser.error("--games must be at least 1")
+    if options.seed < 0:
+        parser.error("--seed must be at least 0")
     if options.pdn and not options.pdn.absolute().parent.is_dir():  # told now, not after the games
         parser.error(f"--pdn {options.pdn}: there is no such folder")
 

@@ -73,6 +73,9 @@ def test_nothing_to_do_is_refused(
         ("own_evaluator", "fen", "x"),
         ("own_evaluator", "fen", "W:W12:B3,8"),
         ("own_evaluator", "simulations", "-3"),
+        ("own_evaluator", "simulations", "9999999"),
+        ("own_evaluator", "king", "nan"),
+        ("own_match", "seed", "-1"),
         ("own_match", "pdn", "nowhere/games.pdn"),
     ],
 )
