@@ -103,7 +103,7 @@ class Board:
 
     @property
     def turn(self) -> Color:
-        """The side to move. Setting it forgets the moves made."""
+        """The side to move. Setting it forgets the moves made; raises ``FenError`` for what is no ``Color``."""
         return self._turn
 
     @turn.setter

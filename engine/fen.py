@@ -156,15 +156,17 @@ def format_fen(turn: Color, own: int, opp: int, kings: int) -> str:
 def fen_of_pieces(turn: Color, pieces: Mapping[int, Piece]) -> str:
     """The FEN of pieces given as PDN number → (colour, is king); the rules are not asked.
 
-    No ranges, spaces or dot; White first; men before kings, each in increasing order. Raises ``FenError`` if a piece is
-    of no ``Color``, like ``Piece(True, Color.BLACK)``.
+    No ranges, spaces or dot; White first; men before kings, each in increasing order. Raises ``FenError`` if the turn
+    or a piece is of no ``Color``, like ``Piece(True, Color.BLACK)``.
     """
+    if not isinstance(turn, Color):
+        raise FenError(f"the side to move is {turn!r}: neither Color.BLACK nor Color.WHITE")
     for number, piece in pieces.items():
         if not isinstance(piece[0], Color):
             raise FenError(f"the piece on {number} is {piece!r}: its colour is neither Color.BLACK nor Color.WHITE")
 
     def side(color: Color) -> str:
-        squares = sorted((king, number) for number, (owner, king) in pieces.items() if owner is color)
+        squares = sorted((bool(king), number) for number, (owner, king) in pieces.items() if owner is color)
         return color.value + ",".join(f"{'K' * king}{_name(number)}" for king, number in squares)
 
     return f"{turn.value}:{side(Color.WHITE)}:{side(Color.BLACK)}"

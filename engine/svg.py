@@ -69,8 +69,10 @@ def board(
         colors: in place of those of ``COLORS`` with the same names.
 
     Raises:
-        ValueError: a square is outside 1 to 32, or ``colors`` has an unknown name.
+        ValueError: a square is outside 1 to 32, ``colors`` has an unknown name, or ``orientation`` is no ``Color``.
     """
+    if not isinstance(orientation, Color):
+        raise ValueError(f"orientation is {orientation!r}: neither Color.BLACK nor Color.WHITE")
     if unknown := sorted((colors or {}).keys() - COLORS.keys()):
         raise ValueError(f"no colour is called {unknown[0]!r}: choose one of {', '.join(COLORS)}")
     drawing = _Drawing({**COLORS, **(colors or {})}, orientation)

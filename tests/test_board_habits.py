@@ -5,6 +5,7 @@ import pickle
 import random
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 import reference
 from hypothesis import given
@@ -256,3 +257,14 @@ def test_a_piece_of_no_colour_is_refused() -> None:
     with pytest.raises(FenError, match="the piece on 11"):
         board.set_piece_at(11, Piece(True, Color.BLACK))  # type: ignore[arg-type]  # as python-chess orders them
     assert board.fen() == "B:W18:B11"
+    with pytest.raises(FenError, match="the side to move is True"):
+        board.turn = True  # type: ignore[assignment]  # chess.WHITE
+    with pytest.raises(ValueError, match="orientation is True"):
+        svg.board(board, orientation=True)  # type: ignore[arg-type]
+    assert board.fen() == "B:W18:B11"
+
+
+def test_kings_may_come_from_arrays() -> None:
+    board = Board.empty()
+    board.set_piece_map({11: Piece(Color.BLACK, np.bool_(True)), 18: Piece(Color.WHITE, np.bool_(False))})  # type: ignore[arg-type]
+    assert board.fen() == "B:W18:BK11"
