@@ -4,6 +4,7 @@ import os
 import pickle
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -25,7 +26,7 @@ from engine.players.time_control import TimeControl
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
 from selfplay.games.openings import MatchError, Opening, make_openings
-from selfplay.machines.cluster import ClusterError, ProcessFolder, _connect
+from selfplay.machines.cluster import Cluster, ClusterError, ProcessFolder, _connect, check_address
 from selfplay.matches import ray_match
 from selfplay.matches.match import play_match
 from selfplay.matches.players import Players
@@ -443,6 +444,22 @@ def test_the_cluster_of_an_earlier_match_is_left_first() -> None:
     with pytest.raises(ClusterError, match="no cluster here"):
         _connect(ray, "head:6379")
     assert did == ["shutdown", "init"]
+
+
+def test_what_is_no_head_of_a_cluster_is_told_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as the cluster's dashboard; Ray would try for a quarter of an hour."""
+    pytest.importorskip("ray", reason="Ray is not installed")
+    monkeypatch.setattr("selfplay.machines.cluster._STATUS_S", 3.0)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+        with pytest.raises(ClusterError, match=f"{address} does not answer as a Ray cluster: write HOST:PORT"):
+            Cluster(address)
+
+
+def test_a_host_needs_its_port() -> None:
+    with pytest.raises(ClusterError, match=r"at localhost: .* write HOST:PORT of its head node"):
+        check_address("localhost")
+    check_address("auto")
 
 
 def test_folders_of_processes_that_are_gone_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -225,3 +225,40 @@ def test_a_cluster_open_to_the_network_is_joined_with_a_token_only(
         done = crownhead_here(*begin, *(text for setting in SETTINGS for text in ("--set", setting)))
         assert done.returncode == 2
         assert "start it with RAY_AUTH_MODE=token" in done.stderr.strip().splitlines()[-1]
+
+
+def refused(words: tuple[object, ...]) -> str:
+    """The one line with which a command refuses what it was given."""
+    command = crownhead_program(*words)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    (line,) = done.stderr.splitlines()
+    return line
+
+
+@pytest.mark.parametrize("cluster", [TOKEN], indirect=True)
+def test_who_has_not_the_token_is_told_so(cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    match = ("match", "random", "random", "--games", 2, "--address", cluster.address)
+    monkeypatch.setenv("HOME", str(tmp_path))  # where no token lies
+    monkeypatch.delenv("RAY_AUTH_TOKEN", raising=False)
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    assert "wants a token: copy ~/.ray/auth_token from the head node, and export RAY_AUTH_MODE=token" in refused(match)
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    assert "refuses the token of this command, or there is none" in refused(match)
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "beef" * 16)
+    assert "refuses the token of this command, or there is none" in refused(match)
+
+
+@pytest.mark.parametrize("cluster", [TOKEN], indirect=True)
+def test_a_match_that_a_scheduler_ends_says_how_it_goes_on(cluster: Cluster, tmp_path: Path) -> None:
+    log_path, games = tmp_path / "log", tmp_path / "games.pdn"
+    with open(log_path, "w") as log:
+        playing = cluster.crownhead(log, "match", "rollout:60", "random", "--games", 4000, "--pdn", games)
+    try:
+        wait_until(lambda: games.exists() and games.read_text().count("[Event ") >= 2, playing, log=log_path)
+        playing.send_signal(signal.SIGTERM)
+        assert playing.wait(60) == 130
+    finally:
+        playing.kill()
+        playing.wait()
+    assert "the same command with --resume goes on" in log_path.read_text().splitlines()[-1]

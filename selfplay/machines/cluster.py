@@ -5,12 +5,13 @@ import ipaddress
 import logging
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,10 @@ from engine.files import open_locked
 
 _OBJECT_STORE_BYTES = 128 * 1024**2  # it carries weights and games
 _ANSWER_S = 5.0  # seconds to wait for an answer of a cluster's head node
-_STRANGER_S = 60.0  # seconds to wait until the head node refuses who has no token
+_STATUS_S = 60.0  # seconds to wait until the head node answers, or refuses who has no token
 _LONGEST_FOLDER = 40  # characters; Ray's socket paths are 62 longer, and the system allows 103
 _PLACE_S = 60.0  # seconds without a free CPU before the first warning
+_WORDS = ("auto", "local")  # in place of an address
 _LOG = logging.getLogger(__name__)
 
 
@@ -45,7 +47,10 @@ class Cluster:
         if address:
             check_address(address)
         self.ray = _import_ray(address)
-        self.dashboard = _connect(self.ray, address)
+        if address and address not in _WORDS and not address.startswith("ray://"):
+            _check_head(address)
+        with _same_sigterm():
+            self.dashboard = _connect(self.ray, address)
         self._last: list[Mapping[str, Any]] = []
 
     def nodes(self) -> list[Mapping[str, Any]]:
@@ -121,17 +126,27 @@ def check_address(address: str) -> None:
     """Raises ``ClusterError`` if nothing answers at ``address``; Ray itself would try for minutes.
 
     Args:
-        address: ``HOST:PORT``, with or without ``ray://``. Words without a port (``auto``) are left to Ray.
+        address: ``HOST:PORT``, with or without ``ray://``; or Ray's words ``auto`` and ``local``.
     """
-    host, colon, port = address.removeprefix("ray://").rpartition(":")
-    if not colon:
+    if address in _WORDS:
         return
+    host, _, port = address.removeprefix("ray://").rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), _ANSWER_S).close()
     except (OSError, ValueError, OverflowError) as error:
         raise ClusterError(
             f"no Ray cluster answers at {address}: {error}; write HOST:PORT of its head node, or leave --address out"
         ) from error
+
+
+@contextlib.contextmanager
+def _same_sigterm() -> Iterator[None]:
+    """Restores this process's handler of SIGTERM, in place of which Ray sets one that saves nothing."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _connect(ray: Any, address: str | None) -> str | None:
@@ -144,7 +159,7 @@ def _connect(ray: Any, address: str | None) -> str | None:
     except (ray.exceptions.RayError, ConnectionError, OSError, RuntimeError, ValueError) as error:
         where = "Ray cannot be started"
         if address:
-            where = f"the cluster at {address} cannot be joined (does it need RAY_AUTH_MODE=token in the environment?)"
+            where = f"the cluster at {address} cannot be joined"
         raise ClusterError(f"{where}: {' '.join(str(error).split())[:300]}") from error
     _keep_to_user(Path.home() / ".ray" / "auth_token")
     head = ray.get_runtime_context().gcs_address
@@ -200,14 +215,46 @@ def _keep_to_user(path: Path) -> None:
         return
 
 
+def _status(address: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """What ``ray status`` says of a cluster; raises ``TimeoutExpired``."""
+    command = [sys.executable, "-m", "ray.scripts.scripts", "status", "--address", address]
+    return subprocess.run(
+        command, env={**os.environ, **environment}, capture_output=True, text=True, errors="replace", timeout=_STATUS_S
+    )
+
+
+def _check_head(address: str) -> None:
+    """Raises ``ClusterError`` if no head node of a cluster is there, or it refuses this process.
+
+    Joining would try 20 times, for up to a quarter of an hour, and would not say why it failed.
+    """
+    advice = f"write HOST:PORT of a head node in place of {address}, not of its dashboard, or leave --address out"
+    try:
+        answer = _status(address)
+    except subprocess.TimeoutExpired:
+        raise ClusterError(f"what listens at {address} does not answer as a Ray cluster: {advice}") from None
+    if not answer.returncode:
+        return
+    reason = (answer.stderr.strip().splitlines() or [f"ray status fails with {answer.returncode}"])[-1]
+    if "authentication" not in answer.stderr.lower():
+        raise ClusterError(f"no Ray cluster answers at {address}: {reason[:200]}; {advice}")
+    if _has_token_mode():
+        wanted = "refuses the token of this command, or there is none: copy ~/.ray/auth_token from the head node"
+    else:
+        wanted = "wants a token: copy ~/.ray/auth_token from the head node, and export RAY_AUTH_MODE=token"
+    raise ClusterError(f"the cluster at {address} {wanted} (docs/cluster.md)")
+
+
+def _has_token_mode() -> bool:
+    return os.environ.get("RAY_AUTH_MODE", "").lower() == "token"
+
+
 def _is_open(address: str) -> bool:
     """Whether the cluster answers who has no token. A token of this process says nothing: an open one ignores it."""
-    if os.environ.get("RAY_AUTH_MODE", "").lower() != "token":
+    if not _has_token_mode():
         return True  # it has answered
-    command = [sys.executable, "-m", "ray.scripts.scripts", "status", "--address", address]
-    stranger = {**os.environ, "RAY_AUTH_MODE": "disabled"}
     try:
-        return subprocess.run(command, env=stranger, capture_output=True, timeout=_STRANGER_S).returncode == 0
+        return _status(address, RAY_AUTH_MODE="disabled").returncode == 0
     except subprocess.TimeoutExpired:
         return False
 
