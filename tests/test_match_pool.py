@@ -428,6 +428,37 @@ def test_processes_that_never_start_end_the_match(monkeypatch: pytest.MonkeyPatc
     assert ray.asked == 5
 
 
+class NotStartedError(LookupError):
+    """What Ray says of an actor that a machine could not start."""
+
+    actor_init_failed = True
+
+    def __str__(self) -> str:
+        return "The actor died, ray::_RayPlayers (pid=7, ip=10.0.0.7, a=b)\n  ^^^\nModuleNotFoundError: No module\n"
+
+
+def test_a_machine_that_starts_no_process_does_not_end_the_match_of_others(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    ray, now = NoPackage(), [0.0]
+    monkeypatch.setattr(ray, "get", lambda _: (_ for _ in ()).throw(NotStartedError))
+    cluster = SimpleNamespace(ray=ray, cpus=lambda: {"good": 1, "bad": 1}, is_done=lambda _: True)
+    monkeypatch.setattr(ray_match, "Cluster", lambda _: cluster)
+    monkeypatch.setattr(ray_match, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    starter = ray_match.RayStarter("head:6379")
+    other, worker = starter.start_worker(), starter.start_worker()
+    for now[0] in range(59):
+        assert not worker.is_ready()
+    assert ray.asked == 1 + 5
+    (warning,) = caplog.messages
+    assert "10.0.0.7: ModuleNotFoundError: No module; it needs this package, in the same version" in warning
+    monkeypatch.setattr(ray, "get", lambda _: "good")
+    now[0] = 120.0
+    assert worker.is_ready()
+    worker.stop()
+    other.stop()
+
+
 def test_the_cluster_of_an_earlier_match_is_left_first() -> None:
     did: list[str] = []
 

@@ -243,7 +243,7 @@ class Pool(ABC):
                 raise PoolError(f"every actor has died {_MOST_FAILURES} times in a row: {reason}") from error
             raise error
         pause = min(2.0 ** min(actor.failures - 2, 10), _LONGEST_PAUSE_S) if actor.failures > 1 else 0.0
-        what = "died" if died else f"failed ({type(error).__name__}: {reason})"
+        what = f"died{self._cause(error)}" if died else f"failed ({type(error).__name__}: {reason})"
         when = f" in {pause:.0f} s" if pause else ""
         _LOG.warning("actor %d%s %s and is replaced%s", actor.number, self._where(actor), what, when)
         self._release(actor.handle)
@@ -261,6 +261,10 @@ class Pool(ABC):
 
     def _where(self, actor: PoolActor) -> str:
         """Words for messages that name an actor's machine, like " on HOST"; "" if there is only one."""
+        return ""
+
+    def _cause(self, error: Exception) -> str:
+        """Words for messages that say why an actor has died; "" if the error does not tell."""
         return ""
 
     def _is_ready(self, actor: PoolActor) -> bool:

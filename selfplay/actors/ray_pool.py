@@ -14,7 +14,7 @@ from typing import Any
 
 from engine.errors import one_line
 
-from ..machines.cluster import Cluster
+from ..machines.cluster import Cluster, start_error
 from ..machines.processes import give_way
 from ..run.config import RunConfig
 from .pool import Pool, PoolActor, Result
@@ -135,6 +135,9 @@ class RayPool(Pool):
 
     def _where(self, actor: PoolActor) -> str:
         return f" on {actor.handle.machine}" if self._is_ready(actor) else ""
+
+    def _cause(self, error: Exception) -> str:
+        return f" ({reason})" if (reason := start_error(error)) else ""
 
     def _ask(self, handle: _Handle, method: str, *arguments: Any) -> Any:
         return handle.actor.call.remote(method, *arguments)

@@ -4,6 +4,7 @@ import contextlib
 import ipaddress
 import logging
 import os
+import re
 import shutil
 import signal
 import socket
@@ -17,6 +18,7 @@ from typing import Any
 
 import platformdirs
 
+from engine.errors import one_line
 from engine.files import open_locked
 
 _OBJECT_STORE_BYTES = 128 * 1024**2  # it carries weights and games
@@ -79,6 +81,25 @@ class Cluster:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         return NodeAffinitySchedulingStrategy(node, soft=False)
+
+
+def start_error(error: Exception) -> str:
+    """Why a machine could not start an actor, if that is what one of Ray's errors tells; else "".
+
+    The error itself is the last line of many, the others are Ray's.
+    """
+    if not getattr(error, "actor_init_failed", False):
+        return ""
+    text = str(error).strip()
+    machine, reason = re.search(r"ip=([^,)]+)", text), text.splitlines()[-1].strip()[:100]
+    is_of_package = reason.startswith(("ModuleNotFoundError", "ImportError", "AttributeError"))
+    advice = "; it needs this package, in the same version" if is_of_package else ""
+    return f"{machine[1]}: {reason}{advice}" if machine else reason + advice
+
+
+def reason_of(error: Exception) -> str:
+    """What one of Ray's errors says, in one line."""
+    return start_error(error) or one_line(error)
 
 
 class Patience:

@@ -13,7 +13,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from engine.errors import one_line
 from engine.files import atomic_write, make_folder, remove_stale_temporaries
 from engine.tablebase.build import Builder, missing_files
 from engine.tablebase.dense import Step
@@ -22,7 +21,7 @@ from engine.tablebase.material import Material, pairs_up_to
 from engine.tablebase.plan import promotions
 from engine.tablebase.slice_file import file_name
 
-from .cluster import Cluster, ClusterError, Patience, ProcessFolder
+from .cluster import Cluster, ClusterError, Patience, ProcessFolder, reason_of
 
 _WAIT_S = 1.0
 _LOOK_S = 2.0  # seconds between two queries of the cluster
@@ -136,7 +135,7 @@ class _Build:
         try:
             self.cluster.result(self.nodes[name].greeting)
         except self.cluster.ray.exceptions.RayError as error:
-            reason = one_line(error)
+            reason = reason_of(error)
             del self.nodes[name]
             self.unstarted[name] = self.unstarted.get(name, 0) + 1
             self.start_at[name] = time.monotonic() + _RESTART_S
@@ -181,7 +180,7 @@ class _Build:
     def _lost(self, name: str, pair: Material, error: Exception) -> None:
         del self.nodes[name]
         self.deaths[pair] = self.deaths.get(pair, 0) + 1
-        reason = one_line(error)
+        reason = reason_of(error)
         if self.deaths[pair] >= _MOST_DEATHS:
             raise ClusterError(f"{_MOST_DEATHS} processes have died solving {pair.name}, the last: {reason}")
         _LOG.warning("the process that solved %s has died, another solves it again: %s", pair.name, reason)

@@ -1,23 +1,25 @@
 """Plays matches on the nodes of a Ray cluster. A node needs only the package: networks are sent to it."""
 
+import logging
 import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from engine.errors import one_line
 from engine.players.spec import NetworkSpec
 from learner.student import STUDENT_FOLDER
 
-from ..machines.cluster import Cluster, ClusterError, Patience, ProcessFolder
+from ..machines.cluster import Cluster, ClusterError, Patience, ProcessFolder, reason_of
 from .players import Players
 from .tasks import Task
 from .workers import MatchWorker, Message, messages
 
 _PATIENCE_S = 0.2  # seconds to sleep while no worker plays
 _LOOK_S = 2.0  # seconds between two queries of the cluster
-_MOST_FAILURES = 5  # starts of one worker in a row that may fail
+_MOST_FAILURES = 5  # starts of one worker in a row that may fail; if all workers reach it, the match ends
+_RESTART_S = 60.0  # pause after so many, if others play
+_LOG = logging.getLogger(__name__)
 
 Files = Mapping[str, bytes]
 """Path below a network's folder → contents of the file."""
@@ -55,6 +57,7 @@ class RayStarter:
         self.cluster = Cluster(address)
         self._worker_class: Any = self.cluster.ray.remote(num_cpus=1, max_restarts=0)(_RayPlayers)
         self._networks: dict[str, Any] = {}
+        self.workers: list[_RayWorker] = []
         self._cpus, self._look_at = 0, 0.0
         self._patience = Patience("games begin when one is; a training also takes them all")
 
@@ -65,7 +68,8 @@ class RayStarter:
         return max(1, self._cpus)
 
     def start_worker(self) -> MatchWorker:
-        return _RayWorker(self)
+        self.workers.append(_RayWorker(self))
+        return self.workers[-1]
 
     def network(self, folder: str) -> Any:
         """Ray's reference to the files of a checkpoint; Ray sends them to each node once."""
@@ -97,26 +101,38 @@ class _RayWorker(MatchWorker):
     def __init__(self, starter: RayStarter) -> None:
         self._starter, self._ray = starter, starter.cluster.ray
         self._begin()
-        self._how, self._failures = "", 0
+        self._how, self.failures, self._begin_at = "", 0, 0.0
         self.answers: Any = None
 
     def _begin(self) -> None:
-        self._actor = self._starter.start_actor()
+        self._actor: Any = self._starter.start_actor()
         self._greeting, self._ready = self._actor.here.remote(), False
 
     def is_ready(self) -> bool:
-        if not self._ready and self._starter.cluster.is_done(self._greeting):
+        if self._actor is None and time.monotonic() >= self._begin_at:
+            self._begin()
+        if self._actor is not None and not self._ready and self._starter.cluster.is_done(self._greeting):
             try:
                 self._ray.get(self._greeting)
-                self._ready = True
+                self._ready, self.failures = True, 0
             except self._ray.exceptions.RayError as error:  # its node was lost before it started, or cannot start it
-                self._failures += 1
-                if self._failures == _MOST_FAILURES:
-                    raise ClusterError(
-                        f"a process could not be started {_MOST_FAILURES} times: {one_line(error)}"
-                    ) from error
-                self._begin()
+                self._fail(error)
         return self._ready
+
+    def _fail(self, error: Exception) -> None:
+        """Starts another process; after several failures only later, since Ray may choose the same node again.
+
+        Raises ``ClusterError`` if no worker starts.
+        """
+        self.failures += 1
+        if self.failures < _MOST_FAILURES:
+            self._begin()
+            return
+        reason = reason_of(error)
+        if all(worker.failures >= _MOST_FAILURES for worker in self._starter.workers):
+            raise ClusterError(f"a process could not be started {_MOST_FAILURES} times: {reason}") from error
+        _LOG.warning("a process cannot be started, to be tried again in %.0f s: %s", _RESTART_S, reason)
+        self._actor, self._begin_at = None, time.monotonic() + _RESTART_S
 
     def send(self, task: Task) -> None:
         self.task = task
@@ -128,12 +144,14 @@ class _RayWorker(MatchWorker):
         try:
             answer: Message = self._ray.get(next(self.answers))
         except (self._ray.exceptions.RayError, StopIteration) as error:
-            self._how = one_line(error)
+            self._how = reason_of(error)
             raise EOFError(self._how) from error
         return answer
 
     def stop(self) -> None:
-        self._ray.kill(self._actor)
+        self._starter.workers.remove(self)
+        if self._actor is not None:
+            self._ray.kill(self._actor)
 
     def end(self) -> str:
         return self._how
