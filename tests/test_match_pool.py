@@ -28,6 +28,7 @@ from learner.network import NETWORKS, make_network
 from selfplay.games.openings import MatchError, Opening, make_openings
 from selfplay.machines.cluster import Cluster, ClusterError, ProcessFolder, _connect, check_address
 from selfplay.matches import ray_match
+from selfplay.matches.commands import open_pool
 from selfplay.matches.match import play_match
 from selfplay.matches.players import Players
 from selfplay.matches.pool import MatchPool
@@ -426,6 +427,23 @@ def test_processes_that_never_start_end_the_match(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(ClusterError, match="could not be started 5 times: No module named selfplay"):
         worker.is_ready()
     assert ray.asked == 5
+
+
+@pytest.mark.parametrize(("nodes", "each", "places"), [((4, 3, 0), 2, 3), ((1, 1), 1, 2), ((), 1, 1)])
+def test_a_pondering_player_has_a_cpu_of_its_own(
+    nodes: tuple[int, ...], each: int, places: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """On a cluster, too, where a node has two; else a warning says that it takes the other's."""
+    given = []
+    ray = NoPackage()
+    monkeypatch.setattr(ray, "remote", lambda num_cpus, max_restarts: given.append(num_cpus) or (lambda _: None))
+    cluster = SimpleNamespace(ray=ray, cpus=lambda: dict(enumerate(nodes)))
+    monkeypatch.setattr(ray_match, "Cluster", lambda _: cluster)
+    pairing = Pairing(parse_player("net@ponder"), parse_player("random"), TimeControl(), 1, 0)
+    pool = open_pool(None, "head:6379", pairing, 8)
+    assert given == [each]
+    assert pool._starter.capacity() == places
+    assert bool(caplog.messages) == (each == 1)
 
 
 class NotStartedError(LookupError):

@@ -66,14 +66,16 @@ def choose_jobs(jobs: int | None, pairing: Pairing | None, games: int, players: 
     """
     from ..machines.threads import num_cores
 
-    players = players if pairing is None else pairing.players
-    ponders = any(isinstance(player, NetworkSpec) and player.ponder for player in players)
-    wanted = num_cores() // (2 if ponders else 1)
+    wanted = num_cores() // _cores_of_a_game(players if pairing is None else pairing.players)
     if jobs is not None:
         wanted = jobs
     elif pairing is not None and pairing.lockstep:
         wanted = 1
     return max(1, min(wanted, games))
+
+
+def _cores_of_a_game(players: Iterable[PlayerSpec]) -> int:
+    return 2 if any(isinstance(player, NetworkSpec) and player.ponder for player in players) else 1
 
 
 def open_pool(
@@ -87,7 +89,8 @@ def open_pool(
         return MatchPool(choose_jobs(jobs, pairing, games, players))
     from .ray_match import RayStarter
 
-    return MatchPool(min(jobs or games, max(1, games)), RayStarter(address))
+    cores = _cores_of_a_game(players if pairing is None else pairing.players)
+    return MatchPool(min(jobs or games, max(1, games)), RayStarter(address, cores))
 
 
 class PreparedMatch(NamedTuple):

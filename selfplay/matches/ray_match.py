@@ -51,21 +51,28 @@ class _RayPlayers:
 
 
 class RayStarter:
-    """Starts workers on a cluster, one for each CPU; raises ``ClusterError`` if the cluster cannot be joined."""
+    """Starts workers on a cluster, one for so many CPUs; raises ``ClusterError`` if the cluster cannot be joined.
 
-    def __init__(self, address: str) -> None:
+    Args:
+        cpus: of each worker; fewer where no node has so many now.
+    """
+
+    def __init__(self, address: str, cpus: int = 1) -> None:
         self.cluster = Cluster(address)
-        self._worker_class: Any = self.cluster.ray.remote(num_cpus=1, max_restarts=0)(_RayPlayers)
+        self._cpus_each = max(1, min(cpus, max(self.cluster.cpus().values(), default=1)))
+        if self._cpus_each < cpus:
+            _LOG.warning("a player ponders, and no node has %d CPUs: it does so at the cost of the other", cpus)
+        self._worker_class: Any = self.cluster.ray.remote(num_cpus=self._cpus_each, max_restarts=0)(_RayPlayers)
         self._networks: dict[str, Any] = {}
         self.workers: list[_RayWorker] = []
-        self._cpus, self._look_at = 0, 0.0
+        self._places, self._look_at = 0, 0.0
         self._patience = Patience("games begin when one is; a training also takes them all")
 
     def capacity(self) -> int:
         if time.monotonic() >= self._look_at:
-            self._cpus = sum(self.cluster.cpus().values())
+            self._places = sum(cpus // self._cpus_each for cpus in self.cluster.cpus().values())
             self._look_at = time.monotonic() + _LOOK_S
-        return max(1, self._cpus)
+        return max(1, self._places)
 
     def start_worker(self) -> MatchWorker:
         self.workers.append(_RayWorker(self))
