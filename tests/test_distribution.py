@@ -326,6 +326,25 @@ def test_a_copy_with_two_writers_stays_whole(run: RunFolder, tmp_path: Path, cap
         Mirror(url).pull(tmp_path / "fourth")
 
 
+def test_a_copy_whose_place_is_away_is_updated_when_it_is_back(
+    run: RunFolder, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As a share that is not mounted for a while."""
+    url = (tmp_path / "copy").as_uri()
+    mirror = Mirror(url)
+    mirror.push(run, wait=True)
+    (tmp_path / "copy").rename(tmp_path / "away")
+    run.write_state(RunState(minutes=1))
+    mirror.push(run, wait=True)
+    assert "is behind: run.json is gone" in caplog.text
+    assert not (tmp_path / "copy").exists()
+    (tmp_path / "away").rename(tmp_path / "copy")
+    mirror.push(run, wait=True)
+    Mirror(url).pull(tmp_path / "other")
+    assert RunFolder(tmp_path / "other").read_state().minutes == 1
+    assert "another process writes" not in caplog.text
+
+
 def test_a_copy_is_made_while_the_window_moves_on(run: RunFolder, tmp_path: Path) -> None:
     """With ``keep_shards=false`` shards vanish while others are copied; what has been copied counts."""
     url, games = (tmp_path / "copy").as_uri(), iter(range(10_000))

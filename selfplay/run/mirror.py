@@ -187,7 +187,10 @@ class Mirror:
 
     def _check_alone(self) -> None:
         """Raises if the copy is no longer as this process has left it: two would remove each other's objects."""
-        if self._read_list() not in (self._stored, self._tried):
+        there = self._read_list()
+        if self._stored and not there:  # such as a share that is not mounted now: it may come back
+            raise RunError(f"{_LIST} is gone; if it was removed, --resume makes a new copy")
+        if there not in (self._stored, self._tried):
             raise _NotAloneError
 
     def _read(self, name: str) -> bytes:
