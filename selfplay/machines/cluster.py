@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -162,12 +163,14 @@ def check_address(address: str) -> None:
 
 @contextlib.contextmanager
 def _same_sigterm() -> Iterator[None]:
-    """Restores this process's handler of SIGTERM, in place of which Ray sets one that saves nothing."""
+    """Restores this process's handler of SIGTERM, in place of which Ray sets one, in the main thread, that saves
+    nothing."""
     before = signal.getsignal(signal.SIGTERM)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        if threading.current_thread() is threading.main_thread():  # no other may set one
+            signal.signal(signal.SIGTERM, before)
 
 
 def _connect(ray: Any, address: str | None) -> str | None:
