@@ -82,15 +82,14 @@ def train_command(request: TrainRequest, quiet: bool) -> TrainFigures:
     except KeyboardInterrupt as error:
         if not (request.folder / "state.json").exists():
             raise
+        if error.args:  # the run has ended
+            raise
         raise KeyboardInterrupt(
             f"saved; `crownhead train --run {shlex.quote(str(request.folder))} --resume` goes on"
         ) from error
 
 
 def _train(request: TrainRequest, quiet: bool) -> TrainFigures:
-    from .measures.bench import bare_network_rate
-    from .measures.board_rates import board_rates
-
     if request.address:
         from .machines.cluster import check_address
 
@@ -123,23 +122,37 @@ def _train(request: TrainRequest, quiet: bool) -> TrainFigures:
             training = Training(run, config, progress)
             progress.limit(training.minutes, training.state.minutes_limit)
             summary = training.run()
-        best = run.checkpoint(summary["best"])
+        figures: TrainFigures = {**summary, **_rates(run, config, summary)}  # type: ignore[typeddict-item]
+    if not quiet:
+        _print_ratings(training.ratings)
+        _print_training(figures, run.checkpoint(summary["best"]))
+    return figures
+
+
+def _rates(run: RunFolder, config: RunConfig, summary: TrainingFigures) -> dict[str, float]:
+    """The figures of ``TrainFigures`` beside those of the training.
+
+    Raises:
+        KeyboardInterrupt: the message says that the run has ended; ``--resume`` alone would be refused.
+    """
+    from .measures.bench import bare_network_rate
+    from .measures.board_rates import board_rates
+
+    best = run.checkpoint(summary["best"])
+    try:
         network = load_checkpoint(best).network
         bare = bare_network_rate(network, config, max(summary["actors"], 1.0))
         # Its backend by name: with ``auto`` its student would play.
         plain = cast(BackendName, make_evaluator(network, config.selfplay.backend).backend)
         board = board_rates(NetworkSpec(str(best), backend=plain), (_BOARD_S,))[0]["evaluations"]
-    figures: TrainFigures = {
-        **summary,
+    except KeyboardInterrupt as error:
+        raise KeyboardInterrupt(f"the run in {run.path} has ended and is saved; its best network is {best}") from error
+    return {
         "network_evaluations_per_second": round(bare, 1),
         "selfplay_to_network_ratio": round(summary["evaluations_per_second"] / bare, 3),
         "board_evaluations_per_second": round(board, 1),
         "actor_to_board_ratio": round(summary["actor_evaluations_per_second"] / board, 3),
     }
-    if not quiet:
-        _print_ratings(training.ratings)
-        _print_training(figures, best)
-    return figures
 
 
 @contextmanager
