@@ -3,14 +3,15 @@
 import json
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from programs import crownhead_here
 from training_runs import assert_refused, trained
 
-from learner.checkpoint import read_info
-from learner.network import NETWORKS
+from learner.checkpoint import read_info, save_checkpoint
+from learner.network import NETWORKS, make_network
 from selfplay import commands
 from selfplay.requests import TrainRequest
 from selfplay.run.config import ConfigError, RunConfig, config_from, make_config
@@ -70,6 +71,7 @@ def test_what_changes_nothing_is_no_stage() -> None:
         ("loop.reuse=1", "counted from its beginning"),
         ("trainer.batch_size=64", "counted from its beginning"),
         ("trainer.optimizer=sgd", "its state"),
+        ("teacher.weight=1", "the run has no teacher"),
         ("stages=[]", "cannot change a run under way: they are what --set writes"),
         ("search.c_pict=1", "c_pict"),
         ("search.c_puct=-1", "c_puct"),
@@ -180,3 +182,28 @@ def test_commands_that_repeat_a_run_name_what_is_left_out(preset: str, settings:
     words = shlex.split(command)
     assert words[:4] == ["crownhead", "train", "--preset", preset]
     assert make_config(preset, words[5::2]) == config
+
+
+def test_an_interrupt_after_the_end_does_not_advise_what_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rates are measured once the run has ended: ``--resume`` alone would say that it has made all iterations."""
+
+    def interrupted(*_: object) -> float:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("selfplay.measures.bench.bare_network_rate", interrupted)
+    best = tmp_path / "checkpoints" / "000001"
+    save_checkpoint(best, make_network(NETWORKS["tiny"]), {"steps": 0})
+    summary: Any = {"best": "000001", "actors": 1.0}
+    with pytest.raises(KeyboardInterrupt, match="has ended and is saved; its best network is "):
+        commands._rates(RunFolder(tmp_path), make_config("smoke"), summary)
+    (tmp_path / "state.json").touch()
+    ended = KeyboardInterrupt("the run has ended")
+
+    def train(*_: object) -> None:
+        raise ended
+
+    monkeypatch.setattr("selfplay.commands._train", train)
+    with pytest.raises(KeyboardInterrupt, match="the run has ended"):
+        commands.train_command(TrainRequest(run=tmp_path), quiet=True)

@@ -69,6 +69,8 @@ def next_stage(config: RunConfig, settings: Sequence[str], iteration: int, steps
     """
     fields = config.model_dump(mode="json")
     for text in settings:
+        if text.startswith("teacher.") and config.teacher is None:
+            raise ConfigError(f"--set {text}: the run has no teacher, and only a new run can begin with one")
         fields = merged(fields, parse_setting(text))
     changed = parse_config(fields)
     before, after = flat_settings(config), flat_settings(changed)
