@@ -14,11 +14,13 @@ from engine.pdn import PdnGame, format_game
 from engine.players.base import Player, close_player, search_moves
 from engine.players.search_player import SearchPlayer
 from engine.players.spec import CHAMPION, NetworkSpec, parse_player
+from engine.players.time_control import TimeControl
 from engine.rules import played
 from engine.search import SearchConfig
 
 from .conditions import Conditions
 from .machines.compiling import made_beside_compiling
+from .matches.commands import tell_ignored
 from .players import make_player
 from .requests import PlayRequest
 
@@ -65,7 +67,7 @@ class TextGame:
         try:
             result = self._play()
         finally:
-            self._write(format_game(self._record(result)))
+            self._write("\n" + format_game(self._record(result)))  # not behind a prompt that Ctrl-C or Ctrl-D ends
         return result
 
     def _play(self) -> str:
@@ -172,6 +174,8 @@ def text_play(request: PlayRequest) -> None:
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")  # a wrong byte is a line that is no move, not the end of the game
     board, spec = Board(request.fen or START_FEN), parse_player(request.opponent or CHAMPION)
+    if request.seconds is not None:
+        tell_ignored([spec], TimeControl("move", request.seconds))
     conditions = Conditions(request.simulations, request.seconds, backend=request.backend, seed=randbits(32))
     player = made_beside_compiling(lambda: make_player(spec, conditions))
     network = NetworkSpec(spec.folder if isinstance(spec, NetworkSpec) else CHAMPION)

@@ -19,7 +19,7 @@ from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
 from selfplay.conditions import Conditions
 from selfplay.players import make_player
-from selfplay.requests import PlayRequest
+from selfplay.requests import PlayRequest, RequestError
 from selfplay.text_play import SIDES, TextGame, TextPlayError, first_moves, numbered, text_play
 
 
@@ -165,6 +165,28 @@ def test_bytes_that_are_no_text_do_not_end_the_game(
     shown = capsys.readouterr().out
     assert "help says what can be typed" in shown
     assert '[Result "0-1"]' in shown
+
+
+def test_the_end_of_input_leaves_the_game_a_line_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    text_play(PlayRequest("random", side="black"))
+    assert "Black: \n[Black " in capsys.readouterr().out
+
+
+def test_limits_that_the_opponent_does_not_read(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The time is told of, as in a match; simulations are refused, as by ``engine``."""
+    monkeypatch.setattr("builtins.input", lambda _: "quit")
+    text_play(PlayRequest("random", side="black", seconds=0.1))
+    assert "random ignores time limits" in capsys.readouterr().err
+    for opponent in ("random", "level:club", "alphabeta:3"):
+        with pytest.raises(RequestError, match=f"{opponent} has no simulations to choose: leave --simulations out"):
+            PlayRequest(opponent, simulations=5)
+    PlayRequest("champion", simulations=5)
+    PlayRequest(simulations=5)
 
 
 def test_a_wrong_side_is_told() -> None:

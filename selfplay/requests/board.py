@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from ..commands import AnalyseFigures
 
 
+def _has_simulations(spec: "PlayerSpec") -> bool:
+    """Whether ``--simulations`` limits the player's search: a level has its own."""
+    from engine.players.spec import NetworkSpec
+
+    return isinstance(spec, NetworkSpec) and spec.level is None
+
+
 @dataclass(frozen=True)
 class PlayRequest:
     """Open the board and play. Without options: continue an unfinished game, or play as last chosen in the menu."""
@@ -46,6 +53,8 @@ class PlayRequest:
             raise RequestError("--text plays a game in the terminal: leave --menu and --puzzles out")
         if self.simulations is not None and self.seconds is not None:
             raise RequestError("give --simulations or --seconds, not both")
+        if self.simulations is not None and self.opponent and not _has_simulations(player_of(self.opponent)):
+            raise RequestError(f"{self.opponent} has no simulations to choose: leave --simulations out")
 
 
 @dataclass(frozen=True)
