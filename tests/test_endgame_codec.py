@@ -319,6 +319,8 @@ def test_commands_write_the_tables_that_were_encoded(
     figures = encode_command(out, 3, coded, tmp_path / "net", 1.0, 1, quiet=False)
     assert figures["plain_bytes"] == back["plain_bytes"]
     assert f"{figures['bytes']:,} bytes" in capsys.readouterr().out
+    figures = encode_command(None, 3, coded, tmp_path / "net", 1.0, 1, quiet=True)  # they come with the package
+    assert figures["plain_bytes"] == back["plain_bytes"]
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,8 @@ from engine.console import Console
 from engine.files import check_writable
 from engine.memory import check_memory
 from engine.tablebase.dense import DenseTables, load_tables
-from engine.tablebase.folder import default_folder
+from engine.tablebase.folder import SHIPPED, default_folder
 from engine.tablebase.material import MAX_PIECES, MIN_PIECES, pairs_up_to
-from engine.tablebase.slice_file import file_name
 from engine.tablebase.store import find_files
 
 from ..report import make_writable_folder
@@ -71,7 +70,7 @@ def encode_command(
 
     Returns:
         The figures of ``--json``. ``exceptions`` are coded bits that were thought less likely; ``training_seconds`` are
-        a part of ``seconds``; ``plain_bytes`` is None where the folder lacks an ordinary table, ``chinook_bytes`` and
+        a part of ``seconds``; ``plain_bytes`` is None where there is not every ordinary table, ``chinook_bytes`` and
         ``wang_bytes`` where there are other than 5 pieces.
 
     Raises:
@@ -101,7 +100,7 @@ def encode_command(
         **header.model_dump(include={"weights_bytes", "corrections_bytes", "positions", "exceptions"}),
         "seconds": time.monotonic() - start,
         "training_seconds": trained - before_training if net is None else 0.0,
-        "plain_bytes": _plain_bytes(tables_folder or default_folder(), pieces),
+        "plain_bytes": _plain_bytes([tables_folder] if tables_folder else [default_folder(), SHIPPED], pieces),
         "chinook_bytes": CHINOOK_BYTES if pieces == 5 else None,
         "wang_bytes": WANG_BYTES if pieces == 5 else None,
     }
@@ -110,9 +109,10 @@ def encode_command(
     return figures
 
 
-def _plain_bytes(folder: Path, pieces: int) -> int | None:
-    paths = [folder / file_name(pair, "wdl") for pair in pairs_up_to(pieces)]
-    return sum(path.stat().st_size for path in paths) if all(path.exists() for path in paths) else None
+def _plain_bytes(folders: list[Path], pieces: int) -> int | None:
+    files = find_files([folder for folder in folders if folder.exists()])
+    paths = [files.get((pair, "wdl")) for pair in pairs_up_to(pieces)]
+    return None if None in paths else sum(path.stat().st_size for path in paths if path)
 
 
 def _print_sizes(output: Path, figures: dict[str, Any]) -> None:
