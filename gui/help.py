@@ -113,6 +113,7 @@ BINDINGS = (
     Binding(Action.PREVIOUS_CONTROL, ("shift+f6",), "to the button before", "Window", SCENES[1:]),
     Binding(Action.NEXT_CONTROL, ("tab",), "to the next button", "Window", SCENES[2:]),
     Binding(Action.PREVIOUS_CONTROL, ("shift+tab",), "to the button before", "Window", SCENES[2:]),
+    Binding(Action.ENTER, ("return", "space"), "press the chosen button", "Window", ("report",)),
     Binding(Action.MENU, ("escape",), "back", "Window", SCENES[2:]),
     Binding(Action.MENU, ("f10",), "the menu", "Window", _GAME),
     Binding(Action.SETTINGS, ("ctrl+,",), "preferences", "Window", _GAME),

@@ -40,6 +40,7 @@ from gui.views.geometry import Rect
 from gui.views.help_scene import HelpScene
 from gui.views.library_pages import LibraryPage
 from gui.views.menu_pages import CheckpointPage, MainPage, OpponentPage, store_spec
+from gui.views.mistakes_scene import MistakesScene
 from gui.views.report_scene import MistakesState, ReportScene, _adds
 from gui.views.setup_scene import SetupScene
 
@@ -447,6 +448,8 @@ def test_a_report_shows_the_better_move(app: App) -> None:
     assert move.reason.text in scene.passage.state.text
     press(app, "end")
     assert scene.ply == 4
+    press(app, *["tab"] * 5, "return")
+    assert isinstance(app.go.scene, MistakesScene)
 
 
 def fault(ply: int, loss: float, reason: str = "") -> MoveReport:
