@@ -647,6 +647,32 @@ def test_a_typed_move_is_entered_also_with_the_focus_on_a_button(app: App) -> No
     assert app.go.scene is app.go.game
 
 
+@pytest.mark.parametrize("scene", [None, Action.SETUP, Action.LESSONS, Action.OPENINGS])
+def test_arrow_keys_lead_from_a_button_to_the_board(app: App, scene: Action | None) -> None:
+    """Enter pressed the button once more: a hint, another tool, the menu."""
+    app.begin(plan(*Color), menu=False)
+    if scene is None:
+        frames(app)
+        for away in ("down", "tab"):
+            press(app, "f6", away, "return")
+            assert app.go.scene is app.go.game
+            assert app.go.game.keys.focus is None
+        return
+    app.go.open(scene)
+    board_scene: Any = app.go.scene
+    press(app, "tab")
+    assert board_scene.focus is not None
+    press(app, "down", "return")
+    assert app.go.scene is board_scene
+    assert board_scene.focus is None
+    if scene is Action.SETUP:
+        assert board_scene.setup.pieces != Board().piece_map()
+    elif scene is Action.LESSONS:
+        assert board_scene.exercise.hints == 0
+    else:
+        assert board_scene.tree.ply == 1
+
+
 def test_a_judgement_outlives_a_resized_window(app: App) -> None:
     app.begin(plan(*Color), menu=False)
     made(app, "11-15")

@@ -8,7 +8,7 @@ from engine.board import Board, Move
 from engine.fen import Color
 
 from ..exercises.exercise import MOST_HINTS, Exercise, numbered_line
-from ..help import Action
+from ..help import DIRECTIONS, Action
 from .board_scene import BoardScene, Passage
 from .board_view import Arrow, BoardPicture
 from .entry_scene import EntryScene
@@ -240,6 +240,8 @@ class ExerciseScene(EntryScene, BoardScene):
             self._fresh_board()
 
     def act(self, action: Action, event: pygame.event.Event) -> bool:
+        if action in DIRECTIONS:
+            self._set_focus(None)  # Enter acts on the square now
         typed = bool(self.entry.typed or (self.entry.cursor and self.focus is None))
         if action is Action.MENU and self.entry.cancel():
             self.entry.cursor = None

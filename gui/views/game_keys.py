@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..help import Action
+from ..help import DIRECTIONS, Action
 from .widgets import turned
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ TOOLS = {  # action of a button → text of its tooltip
     Action.RESIGN: "Resign",
 }
 
+_TO_A_SQUARE = (*DIRECTIONS, Action.NEXT_SQUARE, Action.PREVIOUS_SQUARE)
 AFTERWARDS = {  # button → the one that replaces it when the game is over
     Action.OFFER_DRAW: (Action.REPORT, "Report, and your mistakes again"),
     Action.RESIGN: (Action.REMATCH, "Rematch with the colours swapped"),
@@ -126,6 +127,8 @@ class GameKeys:
         elif action is Action.ENTER and self.focus not in ("table", "line"):
             self.perform(Action(self.focus))
         else:
+            if action in _TO_A_SQUARE and self.focus not in ("table", "line"):
+                self._set_focus(None)  # Enter acts on the square now
             return False
         return True
 

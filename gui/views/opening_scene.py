@@ -249,6 +249,7 @@ class OpeningScene(EntryScene, BoardScene):
 
     def act(self, action: Action, event: pygame.event.Event) -> bool:
         if action in (Action.CURSOR_UP, Action.CURSOR_DOWN):
+            self._set_focus(None)  # Enter acts on the row now
             step = 1 if action is Action.CURSOR_DOWN else -1
             chosen = (-1 if step > 0 else 1) if self.chosen is None else self.chosen
             self.chosen = min(max(0, chosen + step), max(0, len(self.rows_known) - 1))

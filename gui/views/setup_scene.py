@@ -120,6 +120,7 @@ class SetupScene(BoardScene):
         if super().act(action, event):
             return True
         if action in DIRECTIONS:
+            self._set_focus(None)  # Enter acts on the square now
             self._keyboard = True
             self.setup.move_cursor(DIRECTIONS[action])
         elif action is Action.ENTER:
