@@ -70,7 +70,7 @@ BINDINGS = (
     Binding(Action.HINT, ("h",), "a hint: the piece, then its target, then the line", "Puzzles", ("exercise",)),
     Binding(Action.REWIND, ("z", "ctrl+z"), "take a wrong answer back; start again", "Puzzles", ("exercise",)),
     Binding(Action.NEXT_PAGE, ("n", "page down"), "the next one", "Puzzles", ("exercise",)),
-    Binding(Action.PREVIOUS_PAGE, ("page up",), "the mistake before", "Puzzles", ("exercise",)),
+    Binding(Action.PREVIOUS_PAGE, ("page up",), "the one before, of lessons and mistakes", "Puzzles", ("exercise",)),
     Binding(Action.MOVE_NOW, ("m",), "have the agent move now", "Agent", _GAME),
     Binding(Action.TAKE_OVER, ("t",), "take over the other side", "Agent", _GAME),
     Binding(Action.ANALYSE, ("a",), "analyse this position, or stop", "Agent", ("game", "openings")),

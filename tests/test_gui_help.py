@@ -75,5 +75,6 @@ def test_help_rows() -> None:
     assert ("Moving", "0-9, -, x", "type a move, like 11-15 or 15x22") in rows
     assert len(rows) == sum("game" in bound.scenes for bound in BINDINGS)
     assert all(all(row) for scene in SCENES for row in help_rows(scene))
+    assert ("Puzzles", "Page Up", "the one before, of lessons and mistakes") in help_rows("exercise")
     groups = [row[0] for row in rows]
     assert sum(a != b for a, b in pairwise(groups)) + 1 == len(set(groups))
