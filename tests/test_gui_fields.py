@@ -170,9 +170,26 @@ def test_a_network_s_folder_may_be_typed_from_the_home(
     app: App, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "net").mkdir()
     opponent = OpponentPage(app, "agent")
     page = shown(app, CheckpointPage(app, opponent))
     page._typed("~/net ")
+    assert opponent.spec.checkpoint == str(tmp_path / "net")
+
+
+def test_a_typed_folder_of_a_network_is_there_and_found_from_everywhere(
+    app: App, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    opponent = OpponentPage(app, "agent")
+    page = shown(app, CheckpointPage(app, opponent))
+    for text in ("net", ""):
+        page._typed(text)
+        assert page._foot[1]
+        assert app.go.scene is page
+        assert opponent.spec.checkpoint is None
+    (tmp_path / "net").mkdir()
+    page._typed("net")
     assert opponent.spec.checkpoint == str(tmp_path / "net")
 
 

@@ -2,6 +2,7 @@
 
 import random
 from functools import partial
+from os.path import isdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -337,11 +338,16 @@ class CheckpointPage(ReadingPage[tuple[CheckpointEntry, ...]]):
         self.text_input("Folder", "", 300, meaning, onreturn=self._typed)
 
     def _typed(self, text: str) -> None:
-        path = text.strip()
-        self.attempt(lambda: self._choose(str(typed_path(path, Path.cwd())) if path.startswith("~") else path))
+        self.attempt(lambda: self._found(typed_path(text, Path.cwd())))
+
+    def _found(self, folder: Path) -> None:
+        if isdir(folder):
+            self._choose(str(folder))
+        else:
+            self.say(f"there is no folder {folder}", alarm=True)
 
     def _choose(self, folder: str | None) -> None:
-        self.opponent.change(checkpoint=folder or None)
+        self.opponent.change(checkpoint=folder)
         self.leave()
 
 
