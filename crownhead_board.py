@@ -56,6 +56,8 @@ def make_network(spec: "OpponentSpec") -> "Player":
     """Makes a network player for ``gui``, which does not import torch."""
     from secrets import randbits
 
+    from engine.board import Board
+    from engine.players import WatchablePlayer
     from selfplay.conditions import Conditions
     from selfplay.machines.compiling import made_beside_compiling
 
@@ -67,7 +69,15 @@ def make_network(spec: "OpponentSpec") -> "Player":
 
         return make_player(spec.player, conditions)
 
-    return made_beside_compiling(make)
+    player = made_beside_compiling(make)
+    board = Board()
+    for _ in range(2):  # what a first search, and one that keeps a tree, still compile is not time of a clock
+        if isinstance(player, WatchablePlayer):
+            player.begin(board).advance(0.0)
+        else:
+            player.choose([board])
+        board.push(board.legal_moves[0])
+    return player
 
 
 def _start_engine(spec: "OpponentSpec") -> "Player":

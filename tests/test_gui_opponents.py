@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 from typing import NamedTuple, get_args
+from unittest.mock import Mock
 
 import pytest
 from programs import PATIENCE
@@ -12,7 +13,7 @@ from pydantic import ValidationError
 
 from engine.board import Board
 from engine.fen import Color
-from engine.players import AlphaBetaPlayer, PlayerError, RandomPlayer, RolloutPlayer
+from engine.players import AlphaBetaPlayer, PlayerError, RandomPlayer, RolloutPlayer, WatchablePlayer
 from engine.players.alphabeta import MAX_DEPTH
 from engine.search import SearchConfig
 from engine.tablebase import Tablebase, open_tablebase
@@ -171,6 +172,18 @@ def test_other_opponents_come_from_outside() -> None:
     assert asked == [OpponentSpec(), EXTERNAL]
     with pytest.raises(PlayerError, match="external engine: not available here"):
         Opponents(network=factory).make(EXTERNAL)
+
+
+@pytest.mark.parametrize("watchable", [True, False])
+def test_a_network_has_searched_before_its_clock_runs(monkeypatch: pytest.MonkeyPatch, watchable: bool) -> None:
+    """The first search of a pondering player compiled on its clock, and the first game was lost on time."""
+    from crownhead_board import make_network
+
+    player = Mock(spec=WatchablePlayer if watchable else ["name", "seed", "choose"])
+    monkeypatch.setattr("selfplay.machines.compiling.made_beside_compiling", lambda make: player)
+    assert make_network(OpponentSpec(kind="network", ponder=True)) is player
+    searches = player.begin.return_value.advance if watchable else player.choose
+    assert searches.call_count == 2, "the second keeps a tree"
 
 
 def test_checkpoints_are_listed_strongest_first() -> None:
