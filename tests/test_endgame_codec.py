@@ -339,6 +339,15 @@ def test_what_cannot_be_written_is_refused_before_the_training(
     assert not list(tmp_path.iterdir())
 
 
+def test_a_file_of_another_kind_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("learner.endgame.codec_commands.load_tables", lambda *_, **__: pytest.fail("it began"))
+    games = tmp_path / "games.pdn"
+    games.write_text("1. 11-15 *")
+    with pytest.raises(CodecError, match=r"games\.pdn exists already and holds no coded tables"):
+        encode_command(None, 2, games, None, 1.0, 1, quiet=True)
+    assert games.read_text() == "1. 11-15 *"
+
+
 def test_a_network_that_is_not_there_is_told_of_before_the_tables_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

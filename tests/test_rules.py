@@ -450,6 +450,15 @@ def test_a_folder_that_is_not_there_is_told_of_before_the_learning(
         rules_command(None, tmp_path / "rules.json", 2, 1, tmp_path / "empty", True)
 
 
+def test_a_file_of_another_kind_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("learner.endgame.rules_commands.load_tables", lambda *_, **__: pytest.fail("it began"))
+    notes = tmp_path / "rules.json"
+    notes.write_text("my own")
+    with pytest.raises(RulesError, match=r"rules\.json exists already and holds no rules"):
+        rules_command(None, notes, 2, 1, None, True)
+    assert notes.read_text() == "my own"
+
+
 @pytest.mark.skipif(os.name == "nt", reason="its devices have no folder")
 def test_a_device_is_refused_before_the_learning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("learner.endgame.rules_commands.load_tables", lambda *_, **__: pytest.fail("it began"))
