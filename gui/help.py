@@ -91,6 +91,7 @@ BINDINGS = (
     Binding(Action.SET_ERASER, ("0", "delete"), "take pieces away", "Setting up", _SETUP),
     Binding(Action.SET_TURN, ("t",), "change the side to move", "Setting up", _SETUP),
     Binding(Action.SET_CLEAR, ("c",), "clear the board", "Setting up", _SETUP),
+    Binding(Action.REWIND, ("z", "ctrl+z"), "take the last change back", "Setting up", _SETUP),
     Binding(Action.SET_START, ("s",), "the start position", "Setting up", _SETUP),
     Binding(Action.SET_SWAP, ("w",), "change the colours and turn the board", "Setting up", _SETUP),
     Binding(Action.SET_DONE, ("ctrl+return",), "play from this position", "Setting up", _SETUP),

@@ -391,6 +391,22 @@ def test_the_set_up_by_keys(app: App) -> None:
     assert app.controller.session.start_fen == "B:W5,21:B12"
 
 
+def test_a_position_in_the_making_is_not_dropped_by_a_slip(app: App) -> None:
+    app.begin(plan(Color.BLACK), menu=False)
+    app.go.open(Action.SETUP)
+    scene = app.go.scene
+    assert isinstance(scene, SetupScene)
+    press(app, "c")
+    press(app, "z")
+    assert scene.setup.fen() == START_FEN
+    press(app, "t", "escape")
+    assert app.go.scene is scene
+    press(app, "escape")  # stays
+    assert app.go.scene is scene
+    press(app, "escape", "left", "return")
+    assert app.go.scene is app.go.game
+
+
 def test_a_man_on_the_kings_row_cannot_be_played(app: App) -> None:
     app.begin(plan(Color.BLACK), menu=False)
     app.go.open(Action.SETUP)

@@ -29,6 +29,22 @@ def test_the_start_position() -> None:
     assert setup.fen() == START_FEN
 
 
+def test_changes_are_taken_back() -> None:
+    setup = PositionSetup("B:W21:B1,2")
+    assert not setup.changed
+    setup.click(9)
+    setup.set_turn(Color.WHITE)
+    setup.clear()
+    setup.clear()  # changes nothing, and is no change to take back
+    assert setup.changed
+    fens = []
+    for _ in range(4):
+        setup.undo()
+        fens.append(setup.fen())
+    assert fens == ["W:W21:B1,2,9", "B:W21:B1,2,9", "B:W21:B1,2", "B:W21:B1,2"]
+    assert not setup.changed
+
+
 def test_placing_and_taking_away() -> None:
     setup = PositionSetup()
     setup.clear()

@@ -26,7 +26,21 @@ class PositionSetup:
         self.cursor = 18
         self.flipped = False
         self._dragged: tuple[int, Piece | None] | None = None  # latest square of a drag, and what it puts there
+        self._states: list[tuple[dict[int, Piece], Color]] = []  # pieces and side to move, from the first to those now
         self.load_fen(fen)
+
+    @property
+    def changed(self) -> bool:
+        """Whether the position is another than the first one."""
+        return self._states[-1] != self._states[0]
+
+    def undo(self) -> None:
+        """Takes the last change back."""
+        if len(self._states) > 1:
+            self._states.pop()
+            pieces, self.turn = self._states[-1]
+            self.pieces = dict(pieces)
+            self._check()
 
     def load_fen(self, text: str) -> None:
         """Loads a position; raises ``FenError`` if it is not valid, and then changes nothing."""
@@ -85,6 +99,9 @@ class PositionSetup:
         return fen_of_pieces(self.turn, self.pieces)
 
     def _check(self) -> None:
+        state = dict(self.pieces), self.turn
+        if not self._states or state != self._states[-1]:
+            self._states.append(state)
         self.problems: list[str] = []
         for color in Color:
             count = sum(piece.color is color for piece in self.pieces.values())

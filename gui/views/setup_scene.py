@@ -127,6 +127,9 @@ class SetupScene(BoardScene):
             self._keyboard, self._said, self._noted = True, "", ""
             self.setup.click(self.setup.cursor)
             self.setup.release()
+        elif action is Action.REWIND:
+            self._said = self._noted = ""
+            self.setup.undo()
         elif action is Action.COPY_FEN:
             self._attempt(lambda: self.app.copy(self.setup.fen()))
         elif action is Action.PASTE:
@@ -134,6 +137,13 @@ class SetupScene(BoardScene):
         else:
             return False
         return True
+
+    def leave(self) -> None:
+        if self.setup.changed:  # it is kept nowhere
+            answers = {"yes": ("Leave", super().leave), "no": ("Stay", None)}
+            self.ask("Leave, and drop this position?", answers, preselected="no")
+        else:
+            super().leave()
 
     def say(self, text: str, alarm: bool = False) -> None:
         self._noted = text
