@@ -86,6 +86,21 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         raise StorageError(error.errno, f"cannot write {path}: {error.strerror or error}") from error
 
 
+def check_replaceable(path: Path, read: Callable[[Path], object], what: str) -> None:
+    """Raises ``StorageError`` for a file that is there and holds something else, as after a slip of the shell.
+
+    Args:
+        read: reads a file of the kind that may be replaced; raises ``ValueError`` for any other.
+        what: what such files hold, in words.
+    """
+    try:
+        if path.exists() and path.stat().st_size:
+            read(path)
+    except ValueError:
+        why = f"{path} exists already and holds no {what}: choose another name"
+        raise StorageError(errno.EEXIST, why) from None
+
+
 def _places(path: str | os.PathLike[str]) -> tuple[Path, Path]:
     """The file that a path names, and a new name beside it."""
     target = Path(os.path.realpath(path))

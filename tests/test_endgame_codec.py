@@ -343,7 +343,7 @@ def test_a_file_of_another_kind_is_not_replaced(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr("learner.endgame.codec_commands.load_tables", lambda *_, **__: pytest.fail("it began"))
     games = tmp_path / "games.pdn"
     games.write_text("1. 11-15 *")
-    with pytest.raises(CodecError, match=r"games\.pdn exists already and holds no coded tables"):
+    with pytest.raises(StorageError, match=r"games\.pdn exists already and holds no coded tables"):
         encode_command(None, 2, games, None, 1.0, 1, quiet=True)
     assert games.read_text() == "1. 11-15 *"
 

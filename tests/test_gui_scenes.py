@@ -370,11 +370,16 @@ def test_the_menu_leads_back_to_a_set_up_position(app: App) -> None:
     assert first_button("W:W30:B3") == "Go on with this game"
 
 
-def test_the_set_up_by_keys(app: App) -> None:
+def setting_up(app: App) -> SetupScene:
     app.begin(plan(Color.BLACK), menu=False)
     app.go.open(Action.SETUP)
     scene = app.go.scene
     assert isinstance(scene, SetupScene)
+    return scene
+
+
+def test_the_set_up_by_keys(app: App) -> None:
+    scene = setting_up(app)
     press(app, "c")
     assert not any(button.enabled for row in scene.rows for button in row.buttons if button.name == Action.SET_DONE)
     scene.setup.cursor = 18
@@ -392,10 +397,7 @@ def test_the_set_up_by_keys(app: App) -> None:
 
 
 def test_a_position_in_the_making_is_not_dropped_by_a_slip(app: App) -> None:
-    app.begin(plan(Color.BLACK), menu=False)
-    app.go.open(Action.SETUP)
-    scene = app.go.scene
-    assert isinstance(scene, SetupScene)
+    scene = setting_up(app)
     press(app, "c")
     press(app, "z")
     assert scene.setup.fen() == START_FEN
@@ -408,10 +410,7 @@ def test_a_position_in_the_making_is_not_dropped_by_a_slip(app: App) -> None:
 
 
 def test_a_man_on_the_kings_row_cannot_be_played(app: App) -> None:
-    app.begin(plan(Color.BLACK), menu=False)
-    app.go.open(Action.SETUP)
-    scene = app.go.scene
-    assert isinstance(scene, SetupScene)
+    scene = setting_up(app)
     scene.setup.cursor = 30
     press(app, "0", "space", "1", "space")
     assert any("30" in line for line in scene.passage.state.warnings)
@@ -421,10 +420,7 @@ def test_a_man_on_the_kings_row_cannot_be_played(app: App) -> None:
 
 @pytest.mark.parametrize("fen", ["W:W:BK30", "W:W12:B3,8"])
 def test_what_is_no_game_is_not_analysed_either(app: App, fen: str) -> None:
-    app.begin(plan(Color.BLACK), menu=False)
-    app.go.open(Action.SETUP)
-    scene = app.go.scene
-    assert isinstance(scene, SetupScene)
+    scene = setting_up(app)
     scene.setup.load_fen(fen)
     frames(app)
     enabled = {button.name: button.enabled for row in scene.rows for button in row.buttons}

@@ -454,7 +454,7 @@ def test_a_file_of_another_kind_is_not_replaced(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr("learner.endgame.rules_commands.load_tables", lambda *_, **__: pytest.fail("it began"))
     notes = tmp_path / "rules.json"
     notes.write_text("my own")
-    with pytest.raises(RulesError, match=r"rules\.json exists already and holds no rules"):
+    with pytest.raises(StorageError, match=r"rules\.json exists already and holds no rules"):
         rules_command(None, notes, 2, 1, None, True)
     assert notes.read_text() == "my own"
 

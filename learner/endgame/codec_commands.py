@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from engine.console import Console
-from engine.files import check_writable
+from engine.files import check_replaceable, check_writable
 from engine.memory import check_memory
 from engine.tablebase.dense import DenseTables, load_tables
 from engine.tablebase.folder import SHIPPED, default_folder
@@ -80,7 +80,7 @@ def encode_command(
     if not MIN_PIECES <= pieces <= MAX_PIECES:
         raise CodecError(f"tables have {MIN_PIECES} to {MAX_PIECES} pieces, not {pieces}")
     check_writable(output)
-    _check_replaceable(output)
+    check_replaceable(output, read_header, "coded tables")
     if tables_folder is not None:
         find_files([tables_folder])  # it is there and can be read
     check_memory(coding_bytes(pieces), f"coding of 2-{pieces} pieces", "choose fewer pieces")
@@ -108,15 +108,6 @@ def encode_command(
     if not quiet:
         _print_sizes(output, figures)
     return figures
-
-
-def _check_replaceable(output: Path) -> None:
-    """Raises ``CodecError`` for a file that is there and holds something else, as after a slip of the shell."""
-    try:
-        if output.exists() and output.stat().st_size:
-            read_header(output)
-    except CodecError:
-        raise CodecError(f"{output} exists already and holds no coded tables: choose another name") from None
 
 
 def _plain_bytes(folders: list[Path], pieces: int) -> int | None:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from engine.console import Console
-from engine.files import check_writable
+from engine.files import check_replaceable, check_writable
 from engine.game import ENGLISH, check_game
 from engine.knowledge.rules import OUTCOMES, RuleList, RulesError, load_rules, save_rules
 from engine.tablebase import open_tablebase
@@ -88,7 +88,7 @@ def rules_command(
             make_writable_folder(place)  # now, not after minutes
     if learn is not None:
         check_writable(learn)
-        _check_replaceable(learn)
+        check_replaceable(learn, load_rules, "rules")
     with OracleProgress(quiet) as progress:
         rules = load_rules() if learn is None else _learnt(learn, most or _MOST_RULES, seed, folder, progress)
         parts, right = ([], []) if out is None else _measured(rules, seed, progress)
@@ -97,15 +97,6 @@ def rules_command(
     if not quiet:
         _print(rules, figures)
     return figures
-
-
-def _check_replaceable(learn: Path) -> None:
-    """Raises ``RulesError`` for a file that is there and holds something else, as after a slip of the shell."""
-    try:
-        if learn.exists() and learn.stat().st_size:
-            load_rules(learn)
-    except RulesError:
-        raise RulesError(f"{learn} exists already and holds no rules: choose another name") from None
 
 
 def _learnt(path: Path, most: int, seed: int, folder: Path | None, progress: OracleProgress) -> RuleList:
