@@ -256,19 +256,25 @@ def run_experiments(
         ReportError, StorageError: see ``report_experiments``.
     """
     found: dict[str, Experiment] = {}
-    written: list[str] = []
-    page = folder
+
+    def write(left: Sequence[tuple[str, Step]]) -> Path:
+        names = ", ".join(dict.fromkeys(name for name, _ in left))
+        missing = {"not done, or not whole": names} if left else {}
+        return report_experiments(folder, title, introduction, {**facts(), **missing}, list(found.values()))
+
+    page, done, written = folder, 0, 0
     try:
-        for place, (name, step) in enumerate(steps):
+        for name, step in steps:
             found[name] = step()
-            left = list(dict.fromkeys(other for other, _ in steps[place + 1 :]))
-            missing = {"not done, or not whole": ", ".join(left)} if left else {}
-            page = report_experiments(folder, title, introduction, {**facts(), **missing}, list(found.values()))
-            written = list(found)
+            done += 1
+            page = write(steps[done:])
+            written = done
     except KeyboardInterrupt as error:
-        if not written:
+        if not found:
             raise KeyboardInterrupt("no experiment was done yet, so there is no report") from error
-        raise KeyboardInterrupt(f"the report in {folder} holds what was done: {', '.join(written)}") from error
+        if written < done:  # it came while the report was written
+            write(steps[done:])
+        raise KeyboardInterrupt(f"the report in {folder} holds what was done: {', '.join(found)}") from error
     return page, list(found.values())
 
 

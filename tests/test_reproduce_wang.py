@@ -263,6 +263,31 @@ def test_an_experiment_may_be_done_by_and_by(tmp_path: Path) -> None:
     assert "not done, or not whole" not in json.loads(file.read_text())["facts"]
 
 
+@pytest.mark.parametrize("place", ["before", "after"])
+def test_an_interrupt_while_the_report_is_written_loses_no_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    def interrupted(*arguments: Any) -> Path:
+        calls.append(arguments)
+        if place == "after" or len(calls) > 1:
+            page = report_experiments(*arguments)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return page
+
+    def result() -> Experiment:
+        row = Row("a", {}, {"right": 0.5})
+        return Experiment("x", "X", "Why?", [Measure("right", "right")], [row], [], [])
+
+    calls: list[tuple[Any, ...]] = []
+    monkeypatch.setattr("papers.experiment.report_experiments", interrupted)
+    with pytest.raises(KeyboardInterrupt, match=r"holds what was done: x$"):
+        run_experiments(tmp_path, "T", "I.", dict, [("x", result), ("y", result)])
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert list(report["experiments"]) == ["x"]
+    assert report["facts"] == {"not done, or not whole": "y"}
+
+
 class Judge(EndgameNetwork):
     """A network whose answers come from a function of the positions."""
 
