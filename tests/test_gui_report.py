@@ -174,6 +174,16 @@ def test_in_a_position_that_is_lost_by_the_tables_no_move_is_a_fault() -> None:
     assert [move.loss for move in white] == [0.0] * len(white)
 
 
+def test_a_better_move_keeps_what_the_tables_give() -> None:
+    """A player without tables would draw a won position: the only move that wins is named in its place."""
+    game = played("18-14", "B:WK28:BK18,24")
+    with open_tablebase() as tables:
+        for wanted in ("18-22", "24-27"):
+            report = finished(GameReview(game, Scripted(game, [(0.0, wanted), (0.0, "28x19")]), known=tables.get_wdl))
+            assert report.moves[0].line == (report.moves[0].best_pdn,) == ("24-27",)
+            assert (report.moves[0].before, report.moves[0].after) == (1.0, 0.5)
+
+
 @pytest.mark.parametrize("kinds", [("network", "alphabeta"), ("alphabeta", "random")])
 def test_the_adviser_is_the_strongest_whoever_plays(kinds: tuple[str, ...]) -> None:
     adviser = adviser_of(kinds)

@@ -14,7 +14,7 @@ from engine.board import Board, Move
 from engine.fen import Color
 from engine.players import Thinking, WatchablePlayer
 from engine.players.base import search_moves
-from engine.reasons.fault import Fault
+from engine.reasons.fault import Fault, behind
 from engine.reasons.reason import Reason
 
 Judgement = Literal["", "inaccuracy", "mistake", "blunder"]
@@ -155,10 +155,23 @@ class GameReview:
         if more and (self._limit is None or self._spent < self._limit):
             return None
         thought, self._thinking = self._thinking.thought(), None
-        value: float | None = self._known(self._board)
-        if value is None:
-            value = thought.moves[0].value if thought.moves[0].value is not None else thought.value
+        exact = self._known(self._board)
+        if exact is not None:
+            return _Answer((1.0 + exact) / 2.0, *self._keeping(exact, thought.line))
+        first = thought.moves[0].value
+        value = thought.value if first is None else first
         return _Answer((1.0 + (value or 0.0)) / 2.0, thought.best, thought.line)
+
+    def _keeping(self, value: int, line: tuple[Move, ...]) -> tuple[Move, tuple[Move, ...]]:
+        """The best move and the expected line; another move if a player without tables gives the exact value away."""
+
+        def keeps(move: Move) -> bool:
+            after = behind(self._board, move)
+            return (self._known(after) if after.legal_moves else -1) == -value
+
+        keeping = [move for move in (line[0], *search_moves(self._board)) if keeps(move)]
+        best = keeping[0] if keeping else line[0]
+        return best, line if best == line[0] else (best,)
 
     def _enter(self, answer: _Answer) -> None:
         """Adds the result of the current position to the report and goes to the next position."""
