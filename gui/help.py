@@ -14,7 +14,7 @@ Action = enum.StrEnum(  # what a key or a button can do
     "SAVE LOAD COPY_FEN COPY_PDN COPY_PICTURE PASTE SETUP FLIP NUMBERS ARROWS PANELS THEME LARGER SMALLER FULLSCREEN "
     "NEXT_CONTROL PREVIOUS_CONTROL MENU SETTINGS LESSONS HELP QUIT SET_MAN_BLACK SET_KING_BLACK SET_MAN_WHITE "
     "SET_KING_WHITE SET_ERASER SET_TURN SET_CLEAR SET_START SET_SWAP SET_DONE NEXT_PAGE PREVIOUS_PAGE REWIND VARIATION "
-    "COMMENT REMATCH OPENINGS",
+    "COMMENT REMATCH OPENINGS TEXT_UP TEXT_DOWN",
 )
 
 
@@ -35,6 +35,7 @@ _ENTRY = ("game", "exercise")  # a move can be entered
 _CURSOR = ("game", "setup", "exercise")
 _REVIEW = ("game", "report", "openings")
 _TURNED = (*_CURSOR, "report", "openings")
+_TEXTS = ("setup", "exercise", "report", "openings")
 _SETUP = ("setup",)
 _PAGES = ("help",)
 _DIGITS = tuple("0123456789-x")
@@ -102,6 +103,8 @@ BINDINGS = (
     Binding(Action.CURSOR_UP, ("up",), "the move above", "Pages", ("openings",)),
     Binding(Action.CURSOR_DOWN, ("down",), "the move below", "Pages", ("openings",)),
     Binding(Action.ENTER, ("return", "space"), "go on with the chosen move", "Pages", ("openings",)),
+    Binding(Action.TEXT_UP, ("shift+up",), "back in a text that does not fit", "Pages", _TEXTS),
+    Binding(Action.TEXT_DOWN, ("shift+down",), "on in a text that does not fit", "Pages", _TEXTS),
     Binding(Action.FLIP, ("f",), "turn the board round", "Window", _TURNED),
     Binding(Action.NUMBERS, ("b",), "numbers on the squares on or off", "Window", _TURNED),
     Binding(Action.ARROWS, ("w",), "arrows for the agent's moves on or off", "Window", _GAME),

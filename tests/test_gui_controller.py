@@ -340,6 +340,10 @@ def test_a_comment_is_the_message_which_has_room_for_it(game: Game) -> None:
     assert controller.message() == Message("Black to move", detail="position 0 of 3")
     controller.session.comments = ["The last game of the match"]
     assert controller.message() == Message("The last game of the match")
+    controller.go_to(3)
+    controller.session.resign(Color.WHITE)
+    controller.session.annotate(None, "White had seen enough")
+    assert controller.message() == Message("Black wins: White resigned. White had seen enough", "over")
 
 
 @pytest.mark.parametrize("resigns", [False, True])

@@ -76,11 +76,11 @@ def plan(*humans: Color, fen: str = START_FEN) -> GamePlan:
     return GamePlan(frozenset(humans), dict.fromkeys(Color, OpponentSpec(kind="random")), fen)
 
 
-def press(app: App, *names: str, ctrl: bool = False) -> None:
+def press(app: App, *names: str, ctrl: bool = False, shift: bool = False) -> None:
     """Presses keys, all of them between two frames."""
     for name in names:
         code, text = pygame.key.key_code(name), name if len(name) == 1 and not ctrl else ""
-        mod = pygame.KMOD_CTRL if ctrl else 0
+        mod = (pygame.KMOD_CTRL if ctrl else 0) | (pygame.KMOD_SHIFT if shift else 0)
         pygame.event.post(pygame.event.Event(pygame.KEYDOWN, key=code, mod=mod, unicode=text, scancode=0))
     frames(app)
 
@@ -538,6 +538,19 @@ def test_a_text_that_does_not_fit_can_be_scrolled(app: App) -> None:
     panel.state = Passage("Title", "short")
     panel.draw(surface, app.style)
     assert not panel.scroll(1)
+
+
+def test_keys_scroll_the_text_of_a_scene(app: App) -> None:
+    app.go.open(Action.SETUP)
+    scene = app.go.scene
+    assert isinstance(scene, SetupScene)
+    scene.passage.rect = Rect(*scene.passage.rect[:3], 3 * app.style.unit)
+    frames(app, 2)
+    firsts = []
+    for key in ("down", "up", "up", "down"):
+        press(app, key, shift=True)
+        firsts.append(scene.passage._first)
+    assert firsts == [1, 0, 0, 1]
 
 
 def test_a_report_does_not_tell_a_line_twice() -> None:

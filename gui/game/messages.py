@@ -44,7 +44,8 @@ def message_of(game: "GameController") -> Message:
     if game.autosave.error:
         return Message(game.autosave.error, "warn")
     if session.ending is not None and session.at_end:
-        return Message(session.ending.text, "over")
+        comment = session.annotation()[1]
+        return Message(f"{session.ending.text}. {comment}" if comment else session.ending.text, "over")
     if session.draw_offer is not None and session.at_end:
         other = session.draw_offer.other
         waits = "Move now goes on" if game.paused else f"{other} answers when it has thought"

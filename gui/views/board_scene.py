@@ -187,6 +187,8 @@ class BoardScene(SceneWithBoard):
                 self._set_focus(None)
             else:
                 self.leave()
+        elif action in (Action.TEXT_UP, Action.TEXT_DOWN):
+            self.passage.scroll(1 if action is Action.TEXT_DOWN else -1)
         elif action is Action.FLIP:
             self.flipped = not self.flipped
         elif action is Action.NUMBERS:
