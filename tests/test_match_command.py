@@ -157,6 +157,13 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path, old: str, new: str,
     with pytest.raises(MatchError, match="cannot be resumed"):
         match(pdn=path, games=4, resume=True)
     assert path.read_text().startswith("Dear diary")
+    for notes in ('{"games": [1, 2]}\n', "; notes on the match\n"):  # comments in PDN
+        path.write_text(notes)
+        with pytest.raises(MatchError, match="cannot be resumed: it holds something else than games"):
+            match(pdn=path, games=4, resume=True)
+        assert path.read_text() == notes
+    path.write_text("\n")
+    assert match(pdn=path, games=4, resume=True)["kept"] == 0
 
 
 def test_another_network_under_the_same_name_is_refused(tmp_path: Path) -> None:

@@ -52,8 +52,8 @@ class MatchFile:
     def read(self) -> dict[int, MatchGame]:
         """Reads the file: index → game. A last game that was cut short is left out.
 
-        Raises ``MatchError`` if the file has other games than those of this match, ``StorageError`` if it cannot be
-        read.
+        Raises ``MatchError`` if the file has other games than those of this match, or something else than games, and
+        ``StorageError`` if it cannot be read.
         """
         if not self.path.exists():
             return {}
@@ -61,7 +61,8 @@ class MatchFile:
         kept: dict[int, MatchGame] = {}
         bad: list[PdnError] = []
         games: list[PdnGame] = []
-        for pdn in read_games(read_text(self.path, _LARGEST), bad.append):
+        text = read_text(self.path, _LARGEST)
+        for pdn in read_games(text, bad.append):
             if bad:
                 raise self._misfit(str(bad[0]))
             games.append(pdn)
@@ -80,6 +81,8 @@ class MatchFile:
                 self._texts[game.index] = format_game(pdn)
         if bad and not kept:
             raise self._misfit(str(bad[0]))
+        if not games and text.strip():  # JSON, for one, is a comment in PDN
+            raise self._misfit("it holds something else than games")
         self._read = frozenset(kept)
         return kept
 
