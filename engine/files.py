@@ -48,7 +48,8 @@ def atomic_write(path: str | os.PathLike[str], data: bytes | Callable[[BinaryIO]
         data: the content, or a function that writes it into the open binary file it is given.
 
     Raises:
-        StorageError: no room, no permission, no such folder, or ``path`` is a device or pipe; nothing is left behind.
+        StorageError: no room, no permission, no such folder, or ``path`` is a device or pipe, or what ``data`` raised;
+            nothing is left behind.
     """
     target, temporary = _places(path)
     try:
@@ -67,7 +68,7 @@ def atomic_write(path: str | os.PathLike[str], data: bytes | Callable[[BinaryIO]
     except BaseException as error:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError):
+        if isinstance(error, OSError) and not isinstance(error, StorageError):  # that of ``data`` names its own file
             raise StorageError(error.errno, f"cannot write {path}: {error.strerror or error}") from error
         raise
 

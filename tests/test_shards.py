@@ -78,6 +78,15 @@ def test_games_are_written_as_pdn(shard_path: Path, records: list[GameRecord]) -
     assert out.read_bytes() == before
 
 
+def test_a_shard_that_cannot_be_read_is_named(shard_path: Path) -> None:
+    """It was the PDN file that could not be written, as it was said."""
+    shard_path.with_name("9.shard").mkdir()
+    out = shard_path.with_name("games.pdn")
+    with pytest.raises(files.StorageError, match=r"^cannot read .*9\.shard: "):
+        games_command(GamesRequest(shard_path.parent, out), True)
+    assert {path.name for path in shard_path.parent.iterdir()} == {shard_path.name, "9.shard"}
+
+
 def test_a_folder_without_games_is_said(tmp_path: Path) -> None:
     with pytest.raises(ReachedError, match="no games"):
         games_command(GamesRequest(tmp_path, tmp_path / "games.pdn"), True)
@@ -359,7 +368,7 @@ def test_columns_that_contradict_each_other(tmp_path: Path, records: list[GameRe
 
 
 def test_missing_shard_is_an_os_error(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(files.StorageError, match="cannot read"):
         read_shard(tmp_path / "a.shard")
 
 

@@ -27,7 +27,7 @@ import zstandard
 from pydantic import BaseModel, Field, ValidationError
 
 from engine.fen import Color, format_fen, parse_fen
-from engine.files import atomic_write, sha256_of
+from engine.files import atomic_write, cannot_read, sha256_of
 from engine.frames import decompressed
 from engine.game import check_game
 from engine.outcomes import UNKNOWN
@@ -203,12 +203,15 @@ def read_shard_info(path: str | os.PathLike[str]) -> ShardInfo:
     Raises:
         ShardError: the file is not a shard, of an unknown version, cut off, or its header is damaged.
         OtherGameError: its games are of another game than this process plays.
-        OSError: the file cannot be opened or read.
+        StorageError: the file cannot be opened or read.
     """
     path = Path(path)
-    with open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        return _info(path, _read_header(file, path, size), size)
+    try:
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            return _info(path, _read_header(file, path, size), size)
+    except OSError as error:
+        raise cannot_read(path, error) from error
 
 
 def read_shard(path: str | os.PathLike[str]) -> Shard:
@@ -217,9 +220,13 @@ def read_shard(path: str | os.PathLike[str]) -> Shard:
     Raises:
         ShardError: the file is not a shard, of an unknown version, cut off or damaged, or its samples are invalid.
         OtherGameError: its games are of another game than this process plays.
-        OSError: the file cannot be opened or read.
+        StorageError: the file cannot be opened or read.
     """
-    return parse_shard(Path(path).read_bytes(), Path(path))
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise cannot_read(path, error) from error
+    return parse_shard(data, Path(path))
 
 
 def parse_shard(data: bytes, path: Path) -> Shard:
