@@ -34,6 +34,10 @@ class OtherGameError(ValueError):
 
 
 def check_game(what: str, game: str) -> None:
-    """Raises ``OtherGameError`` unless ``game`` is the one that this process plays."""
+    """Raises ``OtherGameError`` unless ``game`` is the one that this process plays, ``ValueError`` if it is none of
+    ``GAMES``, as in a file of a later version."""
+    if game not in GAMES:
+        known = " and ".join(GAMES)
+        raise ValueError(f"{what} is of {game[:40]!r}, which this version does not play: it plays {known}")
     if game != GAME:
         raise OtherGameError(what, game)

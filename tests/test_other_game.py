@@ -1,11 +1,15 @@
 """Runs and networks of Russian draughts in a process that plays English draughts; ``in_russian.py`` has the rest."""
 
+import json
+import os
 from pathlib import Path
 from typing import NoReturn
+from unittest.mock import patch
 
 import pytest
 import torch
 from programs import crownhead_here
+from training_runs import assert_refused
 
 import crownhead
 from crownhead_board import play
@@ -48,6 +52,17 @@ def test_a_network_is_known_before_anything_is_loaded(network: str, tmp_path: Pa
     (tmp_path / "queue").write_text(f"random {network} --openings random:3")
     with pytest.raises(OtherGameError):
         matches_command(MatchesRequest(tmp_path / "queue", tmp_path / "played"), quiet=True)
+
+
+@pytest.mark.parametrize("game", ["chess", "a\0b", "\ud800"])
+def test_a_game_that_is_none_is_refused(network: str, game: str) -> None:
+    """The command was started again for it, and then refused a variable that nobody had set."""
+    path = Path(network) / "checkpoint.json"
+    path.write_text(json.dumps({**unsealed(path.read_bytes()), "game": game}))
+    for arguments in (("export", network, "--out", f"{network}.onnx"), ("engine", network)):
+        with patch.object(os, "execv", side_effect=AssertionError("it was started again")):
+            done = crownhead_here(*arguments)
+        assert_refused(done, network, "which this version does not play")
 
 
 def test_shards_of_a_run(tmp_path: Path) -> None:
