@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
+from engine.files import StorageError
 from engine.game import check_game
 from engine.players.alphabeta import MAX_DEPTH, AlphaBetaPlayer
 from engine.players.base import Player, PlayerError
@@ -78,7 +79,7 @@ def rated_networks() -> list[RatedNetwork]:
         try:
             promoted = [promotion.checkpoint for promotion in run.read_state().promotions]
             ratings = {line.player: line for line in Ratings(run.elo_path).table()}
-        except (RunError, RatingsError):
+        except (RunError, RatingsError, StorageError):
             continue
         for name in promoted:
             line = ratings.get(name)

@@ -10,6 +10,7 @@ import pytest
 import torch
 from programs import crownhead_here
 
+from engine.files import StorageError
 from engine.players.base import PlayerSpecError
 from engine.players.spec import NetworkSpec
 from learner.checkpoint import save_checkpoint
@@ -120,6 +121,15 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
         path.write_text(text[:cut])
         with pytest.raises(MatchError, match="is not a ladder"):
             results(tmp_path)
+
+
+def test_nobody_is_told_to_remove_what_cannot_be_read(tmp_path: Path) -> None:
+    """It may be sound: of another user, or on a disk that is away."""
+    for name, read in (("ladder.json", results), ("elo.json", lambda folder: Ratings(folder / "elo.json"))):
+        (tmp_path / name).mkdir()  # is no file that could be read, for any user
+        with pytest.raises(StorageError, match=rf"cannot read .*{name}: ") as caught:
+            read(tmp_path)
+        assert "remove it" not in str(caught.value)
 
 
 # Ratings

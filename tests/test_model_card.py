@@ -135,7 +135,7 @@ def test_a_card_names_the_networks_that_a_run_learnt_from() -> None:
     assert "aaaaaaaaaaaa, and learnt from the answers of the network bbbbbbbbbbbb" in told(**first, **teacher)
 
 
-@pytest.mark.parametrize("text", ["{", "[1]", '{"ratings": []}'])
+@pytest.mark.parametrize("text", ["{", "[1]", "[" * 100_000, '{"ratings": []}'])
 def test_what_cannot_be_read_is_refused_before_anything_is_measured(
     run: RunFolder, tmp_path: Path, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

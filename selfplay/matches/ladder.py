@@ -6,7 +6,7 @@ from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypedDict
 
-from engine.files import sha256_of
+from engine.files import cannot_read, sha256_of
 from engine.players.spec import PlayerSpec
 
 from ..games.openings import MatchError
@@ -91,6 +91,7 @@ class LadderResults:
 
     Raises:
         MatchError: the file is damaged, or holds games with other settings.
+        StorageError: it cannot be read.
     """
 
     def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
@@ -103,13 +104,17 @@ class LadderResults:
 
     def _read(self, path: Path) -> None:
         try:
-            fields = json.loads(path.read_bytes())
+            data = path.read_bytes()
+        except OSError as error:  # it may be sound
+            raise cannot_read(path, error) from error
+        try:
+            fields = json.loads(data)
             sound = fields["schema_version"] == _VERSION and fields["checksum"] == _checksum(fields)
             if sound:
                 self._players = {str(name): str(text) for name, text in fields["players"].items()}
                 for player_a, player_b, scores in fields["games"]:
                     self._scores[player_a, player_b] = {int(index): float(score) for index, score in scores.items()}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise MatchError(f"{path} is not a ladder: remove it to begin anew, or choose another --out") from error
         if not sound:
             raise MatchError(f"{path} is damaged or of another version: remove it, or choose another --out")

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from engine.board import Board
 from engine.console import Console, progress_console
-from engine.files import atomic_write
+from engine.files import atomic_write, cannot_read
 from engine.players import HubPlayer
 from engine.players.alphabeta import MAX_DEPTH
 from engine.players.spec import CHAMPION
@@ -171,9 +171,13 @@ def _read_ladder(run: Path | None) -> dict[str, Any] | None:
     if run is None or not (path := run / "ladder" / "report.json").is_file():
         return None
     try:
-        figures: dict[str, Any] = json.loads(path.read_bytes())
+        data = path.read_bytes()
+    except OSError as error:  # it may be sound
+        raise cannot_read(path, error) from error
+    try:
+        figures: dict[str, Any] = json.loads(data)
         ladder_section(cast(LadderFigures, figures))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise RunError(f"{path} is not the report of a ladder: remove it, or make it by crownhead ladder") from error
     return figures
 

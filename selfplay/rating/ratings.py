@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from engine.files import atomic_write, sha256_of
+from engine.files import atomic_write, cannot_read, sha256_of
 
 from .elo import EloRating, PairingResult, Tally, fit_elo, rating_beside
 
@@ -17,7 +17,8 @@ class RatingsError(ValueError):
 
 
 class Ratings:
-    """Results and ratings, kept in one JSON file, which need not exist yet; raises ``RatingsError`` if it is damaged.
+    """Results and ratings, kept in one JSON file, which need not exist yet; raises ``RatingsError`` if it is damaged,
+    ``StorageError`` if it cannot be read.
 
     Attributes:
         results: results of matches.
@@ -30,11 +31,15 @@ class Ratings:
         self.endgames: dict[str, float] = {}
         if path.exists():
             try:
-                fields = json.loads(path.read_bytes())
+                data = path.read_bytes()
+            except OSError as error:  # it may be sound
+                raise cannot_read(path, error) from error
+            try:
+                fields = json.loads(data)
                 self.results = [PairingResult(*row) for row in fields["results"]]
                 self.endgames = {str(name): float(share) for name, share in fields["endgames"].items()}
                 sound = fields["schema_version"] == _VERSION and fields["checksum"] == self._checksum()
-            except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
                 raise RatingsError(f"{path} is not a table of ratings: remove it to begin a new one") from error
             if not sound:
                 raise RatingsError(f"{path} is damaged or of another version: remove it to begin a new table")
