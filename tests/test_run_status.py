@@ -103,6 +103,14 @@ def test_logs_that_say_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str
     odd.append(b'{"time": 1' + b"0" * 400 + b', "event": "start"}')
     run.log_path.write_bytes(b"\n".join([b'{"time": 1, "event": "start"}', *odd]))
     assert [event["event"] for event in last_events(run.log_path)] == ["start"]
+    for steps in ("NaN", "-Infinity", "1e400"):  # what ``--json`` printed was no JSON
+        text = '{"time": 1, "event": "start"}\n{"time": 2, "event": "learn", "steps": '
+        run.log_path.write_text(f"{text}{steps}}}\n")
+        assert [event["event"] for event in last_events(run.log_path)] == ["start"]
+    large = json.dumps(play(1000, 0, "a", 3) | {"gpu_busy": 10**400})
+    run.log_path.write_text(f"{json.dumps(play(990, 0, 'a', 1))}\n{large}\n")
+    with pytest.raises(RunError, match=r"did not write \(OverflowError"):
+        read_status(run, 60)
     run.log_path.write_bytes(b'{"time": 1, "event": "gate"}\n')
     with pytest.raises(RunError, match=r"log\.jsonl has an event that this program did not write \(KeyError"):
         read_status(run, 60)

@@ -1,6 +1,7 @@
 """State of a run, read from its folder during training or afterwards."""
 
 import json
+import math
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -94,7 +95,7 @@ def read_status(run: RunFolder, rate_seconds: float) -> StatusFigures:
     state, events, ratings = run.read_state(), last_events(run.log_path), Ratings(run.elo_path).table()
     try:
         return _status(run, state, ratings, events, rate_seconds)
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, OverflowError) as error:
         raise RunError(f"{run.log_path} has an event that this program did not write ({error!r})") from error
 
 
@@ -149,12 +150,19 @@ def last_events(path: Path) -> list[Event]:
     events: list[Event] = []
     for line in lines:
         try:
-            event = json.loads(line)
+            event = json.loads(line, parse_float=_finite, parse_constant=_finite)
         except (ValueError, RecursionError):  # cut short by a kill, or something else
             continue
         if isinstance(event, dict) and "event" in event and _is_time(event.get("time")):
             events.append(event)
     return events
+
+
+def _finite(text: str) -> float:
+    """A number of JSON; raises ``ValueError`` for one that is too large, or is none: JSON cannot show it again."""
+    if not math.isfinite(number := float(text)):
+        raise ValueError(f"{text} is not finite")
+    return number
 
 
 class _RareLines:
