@@ -203,6 +203,8 @@ def main() -> None:
     """Runs the command line. Bad input ends with one line on standard error and exit code 2."""
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")  # rather than lose a result for a sign that the terminal has not
+    if os.environ.get("COLUMNS") == "0":  # some programs that start others say so; nothing of --help would have room
+        del os.environ["COLUMNS"]
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # schedulers send it; it then saves like Ctrl-C
     try:

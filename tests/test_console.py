@@ -3,6 +3,7 @@
 import io
 
 import pytest
+from programs import crownhead_here
 
 from engine.console import Console, Table
 
@@ -38,3 +39,10 @@ def test_a_file_gets_the_whole_table() -> None:
 def test_a_width_of_nothing_is_none(said: str, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", said)
     assert Console(file=io.StringIO()).width == width
+
+
+def test_help_needs_no_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "0")
+    done = crownhead_here("match", "--help")
+    assert done.returncode == 0
+    assert "--openings" in done.stdout
