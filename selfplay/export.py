@@ -4,9 +4,10 @@ import time
 from typing import NotRequired, TypedDict
 
 from engine.console import Console, Table
+from engine.files import check_replaceable, check_writable
 from engine.version import installed_version
 from learner.checkpoint import load_checkpoint
-from learner.inference.export import check_export, export_onnx
+from learner.inference.export import check_export, check_model, export_onnx
 
 from .machines.threads import use_single_thread
 from .players import checkpoint_folder
@@ -24,9 +25,11 @@ class ExportFigures(TypedDict):
 
 
 def export_command(request: ExportRequest, quiet: bool) -> ExportFigures:
-    """Exports a network; see ``crownhead export --help``."""
+    """Exports a network; see ``crownhead export --help``. Raises ``StorageError`` if the file holds something else."""
     use_single_thread()
     loaded, out = load_checkpoint(checkpoint_folder(request.checkpoint)), request.out
+    check_writable(out)
+    check_replaceable(out, check_model, "ONNX model")
     start = time.perf_counter()
     export_onnx(loaded.network, out, {"digest": loaded.info.digest, "crownhead": installed_version()})
     figures: ExportFigures = {

@@ -168,9 +168,19 @@ def test_export_command_refuses(tmp_path, checkpoint, monkeypatch):
     folder = str(checkpoint[1])
     with pytest.raises(StorageError, match="missing"):
         export_command(ExportRequest(folder, tmp_path / "missing" / "x"), quiet=True)
-    (tmp_path / "kept").write_text("kept")
+    for other in (b"my notes\n", b"hello", b'{"a": 1}', (checkpoint[1] / "weights.safetensors").read_bytes()):
+        (tmp_path / "kept").write_bytes(other)
+        with pytest.raises(StorageError, match="kept exists already and holds no ONNX model: choose another name"):
+            export_command(ExportRequest(folder, tmp_path / "kept"), quiet=True)
+        assert (tmp_path / "kept").read_bytes() == other
+    with pytest.raises(StorageError, match="it is a folder"):
+        export_command(ExportRequest(folder, checkpoint[1]), quiet=True)
+    (tmp_path / "kept").unlink()
+    for _ in range(2):  # a model may be replaced
+        export_command(ExportRequest(folder, tmp_path / "kept"), quiet=True)
+    model = (tmp_path / "kept").read_bytes()
     monkeypatch.setitem(sys.modules, "onnxscript", None)
     with pytest.raises(BackendError, match=r"pip install 'crownhead\[export\]'"):
         export_command(ExportRequest(folder, tmp_path / "kept"), quiet=True)
-    assert (tmp_path / "kept").read_text() == "kept"
+    assert (tmp_path / "kept").read_bytes() == model
     assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint", "kept"]

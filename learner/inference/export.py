@@ -95,6 +95,22 @@ def _onnx_model(folded: Network) -> Any:
     return program.model_proto
 
 
+def check_model(path: str | os.PathLike[str]) -> None:
+    """Raises ``ValueError`` if a file is no ONNX model, what ``evaluate_export`` does where it cannot be read."""
+    try:
+        import onnx
+    except ImportError as error:
+        raise BackendError(f"ONNX files need onnx (pip install 'crownhead[export]'): {error}") from error
+    with open(path, "rb") as file:
+        data = file.read()
+    try:
+        model = onnx.load_model_from_string(data)
+    except Exception as error:  # of a package that onnx uses
+        raise ValueError(f"{path} is no ONNX model: {one_line(error)}") from error
+    if not model.graph.output:  # texts may be models of fields that nobody knows
+        raise ValueError(f"{path} is no ONNX model: it has no outputs")
+
+
 def evaluate_export(path: str | os.PathLike[str], positions: np.ndarray) -> Answers:
     """What an exported file answers to positions uint32 [N, 4], by the reference implementation of ONNX (plain numpy).
 
