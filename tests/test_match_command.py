@@ -136,6 +136,7 @@ def test_another_match_is_refused(tmp_path: Path, changes: dict[str, Any], words
     ("old", "new", "words"),
     [
         ('[Round "1.2"]', '[Round "?"]', "Round is"),
+        ('[Round "1.2"]', f'[Round "{"9" * 5000}.2"]', "Round is"),  # more digits than Python reads
         ('[Black "random"]', '[Black "me"]', "Black is 'me', not 'random'"),
         ("1. ", "1. 99-98 ", "line"),
     ],

@@ -1,6 +1,7 @@
 """The PDN file of a match: written while the match is played, and read again to resume it."""
 
 import contextlib
+import re
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -157,8 +158,8 @@ def _games_in(games: Sequence[PdnGame]) -> int:
 
 def _index(round_tag: str) -> int:
     pair, dot, colour = round_tag.partition(".")
-    if not (dot and pair.isdecimal() and int(pair) > 0 and colour in ("1", "2")):
-        raise MatchError(f"its Round is {round_tag!r}, not like 3.1")
+    if not (dot and re.fullmatch("[0-9]{1,9}", pair) and int(pair) > 0 and colour in ("1", "2")):
+        raise MatchError(f"its Round is {round_tag[:40]!r}, not like 3.1")
     return 2 * (int(pair) - 1) + int(colour) - 1
 
 
