@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from engine.players import HubPlayer
+from engine.sealed import unsealed
 from engine.tablebase.folder import SHIPPED
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
@@ -86,7 +87,7 @@ def test_a_card(run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     (out / "README.md").unlink()
     assert card(run, out, run=None) == figures
     assert (out / "README.md").read_text() == text, "configuration and ladder are kept"
-    data = json.loads((out / "card.json").read_text())
+    data = unsealed((out / "card.json").read_bytes())
     (out / "card.json").write_text(json.dumps({**data, "digest": "0" * 64}))
     with pytest.raises(RunError, match="the card of another network"):
         card(run, out)
@@ -96,6 +97,21 @@ def test_a_card(run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(RunError, match="holds no run"):
         card(run, tmp_path / "other", run=tmp_path)
     assert not (tmp_path / "other").exists()
+
+
+def test_figures_of_a_card_do_not_change_unseen(
+    run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_card, "_measurements", lambda *_: [("odd", lambda: {"share": 0.25})])
+    out = tmp_path / "card"
+    figures = card(run, out)
+    assert card(run, out) == figures
+    text = (out / "card.json").read_text()
+    (out / "card.json").write_text(text.replace("0.25", "0.75"))
+    with pytest.raises(RunError, match=r"card\.json: its checksum is wrong"):
+        card(run, out)
+    (out / "card.json").write_text(json.dumps(unsealed(text)))  # of an older version
+    assert card(run, out) == figures
 
 
 def test_a_card_replaces_no_other_files(run: RunFolder, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from engine.files import atomic_write, cannot_read
 from engine.players import HubPlayer
 from engine.players.alphabeta import MAX_DEPTH
 from engine.players.spec import CHAMPION
+from engine.sealed import ChecksumError, sealed, unsealed
 from engine.tablebase.material import MAX_PIECES
 from learner.checkpoint import INFO_FILE, CheckpointInfo, load_checkpoint, read_info
 from learner.endgame.head import head_figures
@@ -74,7 +75,7 @@ TRIALS = (
 
 
 class CardData(BaseModel, extra="forbid"):
-    """Contents of ``card.json``.
+    """Contents of ``card.json``, which has a checksum beside them; those of older versions have none.
 
     Attributes:
         digest, student: digests of the measured network and of its student.
@@ -133,7 +134,7 @@ def card_command(request: CardRequest, quiet: bool) -> CardFigures:
         data = _without_student(data, student, target, console)
 
     def write() -> None:
-        atomic_write(target / DATA_FILE, (data.model_dump_json(indent=1) + "\n").encode())
+        atomic_write(target / DATA_FILE, sealed(json.loads(data.model_dump_json())))
         ladder = cast(LadderFigures | None, data.ladder)
         sections = card_sections(networks, data.results, data.machine, config, ladder)
         atomic_write(target / CARD_FILE, to_markdown(Report("Model card", sections, {})).encode())
@@ -187,7 +188,9 @@ def _read_data(path: Path, digest: str, student: str | None) -> CardData:
     if not path.exists():
         return CardData(digest=digest, student=student, machine=describe_machine(choose_device("auto")))
     try:
-        data = CardData.model_validate_json(path.read_bytes())
+        data = CardData.model_validate(unsealed(path.read_bytes()))
+    except ChecksumError as error:
+        raise RunError(f"{path}: {error}") from error
     except ValueError as error:
         raise RunError(f"{path} is not a card: remove it, or choose another --out") from error
     if data.digest != digest:
