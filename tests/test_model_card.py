@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 import torch
 
+from engine.files import StorageError
 from engine.players import HubPlayer
 from engine.sealed import unsealed
+from engine.tablebase import MissingTableError
 from engine.tablebase.folder import SHIPPED
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
@@ -159,6 +161,14 @@ def test_what_cannot_be_read_is_refused_before_anything_is_measured(
     monkeypatch.setattr(model_card, "oracle_validate_command", None)
     with pytest.raises(OSError, match=r"nowhere\.pdn"):
         card(run, tmp_path / "card", games=tmp_path / "nowhere.pdn")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(StorageError, match="empty holds no tables"):
+        card(run, tmp_path / "card", folder=tmp_path / "empty")
+    monkeypatch.setattr(model_card, "ENDGAME_PIECES", 5)
+    with pytest.raises(MissingTableError, match="no table with distances"):
+        card(run, tmp_path / "card")
+    assert not (tmp_path / "card").exists()
+    monkeypatch.setattr(model_card, "ENDGAME_PIECES", 3)
     (run.path / "ladder" / "report.json").write_text(text)
     with pytest.raises(RunError, match=r"report\.json is not the report of a ladder"):
         card(run, tmp_path / "card")

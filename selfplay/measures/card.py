@@ -19,6 +19,7 @@ from engine.players import HubPlayer
 from engine.players.alphabeta import MAX_DEPTH
 from engine.players.spec import CHAMPION
 from engine.sealed import ChecksumError, sealed, unsealed
+from engine.tablebase import open_tablebase
 from engine.tablebase.material import MAX_PIECES
 from learner.checkpoint import INFO_FILE, CheckpointInfo, load_checkpoint, read_info
 from learner.endgame.head import head_figures
@@ -36,7 +37,7 @@ from ..run.folder import RunError, RunFolder
 from ..run.reached import reached_positions
 from ..run.stages import config_at
 from .card_text import card_sections, ladder_section
-from .convert import ConvertFigures, convert_command
+from .convert import ConvertFigures, board_of, convert_command
 
 CARD_FILE, DATA_FILE, CONFIG_FILE = "README.md", "card.json", "config.json"
 _ENDGAME_KEYS = ("positions", "seed", "accuracy", "accuracy_search", "accuracy_oracle", "by_pieces")
@@ -129,6 +130,9 @@ def card_command(request: CardRequest, quiet: bool) -> CardFigures:
     if request.games is not None and ("head" not in data.results or data.student != student):
         reached = reached_positions(request.games, MAX_PIECES)
     data.ladder = _read_ladder(run) or data.ladder
+    if "conversion" not in data.results:
+        with open_tablebase(request.folder) as tables:
+            tables.probe_distance(board_of(ENDGAME_PIECES))  # raises now, not after the other measurements
     make_writable_folder(target)
     if data.student != student:
         data = _without_student(data, student, target, console)
