@@ -309,6 +309,10 @@ class App:
             return
         try:
             saved, fault = load_preferences(self.preferences_file) if there else (self.preferences, "")
+            if "opponents" in changed:  # each seat is a setting of its own
+                seats, before = self.preferences.opponents, self._stored.opponents
+                mine = {seat: spec for seat, spec in seats.items() if spec != before.get(seat)}
+                changed["opponents"] = saved.opponents | mine
             merged = self.preferences if fault else saved.model_copy(update=changed)
             save_preferences(merged, self.preferences_file)
             self._stored = self.preferences.model_copy(deep=True)

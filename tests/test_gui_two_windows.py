@@ -11,8 +11,10 @@ from engine.puzzles.puzzle import Goal, Proof, Puzzle, Theme
 from gui.app import App
 from gui.exercises.exercise import Exercise, task_of
 from gui.exercises.puzzle_record import LessonRecord, PuzzleRecord, load_record, save_record
+from gui.game.opponents import OpponentSpec
 from gui.preferences import load_preferences
 from gui.views.lesson_scene import LessonScene
+from gui.views.menu_pages import store_spec
 from gui.views.puzzle_scene import PuzzleScene
 
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
@@ -39,6 +41,17 @@ def test_preferences(tmp_path: Path) -> None:
         one.preferences_file.unlink()
         two.save_preferences()
         assert load_preferences(one.preferences_file)[0].sounds is False
+
+
+def test_the_opponents_of_different_seats(tmp_path: Path) -> None:
+    with opened_app(tmp_path) as one, opened_app(tmp_path) as two:
+        for window, who in ((one, "agent"), (two, "first")):
+            store_spec(window, who, OpponentSpec(kind="random"))
+            window.save_preferences()
+        store_spec(two, "first", OpponentSpec(kind="rollout"))
+        two.save_preferences()
+        kept, _ = load_preferences(one.preferences_file)
+        assert {who: spec["kind"] for who, spec in kept.opponents.items()} == {"agent": "random", "first": "rollout"}
 
 
 def test_puzzles(app: App) -> None:
