@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -152,6 +153,26 @@ def test_a_second_window_does_not_take_the_game_of_the_first(saver: Autosave) ->
     other.close()
     saver.close()
     third = Autosave(saver.folder)  # the first window is closed
+    assert third.recover() is not None
+    third.close()
+
+
+def test_the_game_of_a_second_window_is_not_taken_once_the_first_is_closed(
+    saver: Autosave, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gui.game.autosave._LOOK_S", 0.01)
+    saver.save(session_of("11-15"))
+    saver.flush()
+    second = Autosave(saver.folder)
+    second.save(session_of("9-14"))
+    second.flush()
+    saver.close()
+    deadline = time.monotonic() + 1.0
+    third = Autosave(saver.folder)
+    while second._lock is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert third.recover() is None
+    second.close()
     assert third.recover() is not None
     third.close()
 

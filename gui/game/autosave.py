@@ -2,6 +2,7 @@
 
 import contextlib
 import secrets
+import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from os.path import isdir
@@ -14,12 +15,14 @@ from engine.errors import DraughtsError
 from engine.files import StorageError, atomic_write, make_folder, open_locked, read_text, remove_stale_temporaries
 from engine.pdn import PdnGame, format_game, read_game
 
+from ..threads import in_thread
 from .pdn_files import title_of
 from .seats import Seats, seats_path
 from .session import GameSession
 
 SUFFIX = ".pdn"
-_LOCK = "window.lock"  # lock file, locked by the first window until its process ends
+_LOCK = "window.lock"  # lock file, locked by the first window until its process ends, and then by another
+_LOOK_S = 1.0  # seconds between two tries of a window to get the lock
 _LOOKED_AT = 10  # newest files that are searched for a game to recover
 LISTED = 50  # newest games that are offered
 
@@ -67,6 +70,8 @@ class Autosave:
         self._beside: tuple[Path, bytes | None] | None = None  # file and seats that this window wrote last
         self._moved: dict[Path, Path] = {}  # old → new file of games whose file another window is writing, too
         self._lock: BinaryIO | None = None
+        self._heir: Future[None] | None = None  # tries to get the lock that another window has
+        self._closing, self._trying = threading.Event(), threading.Lock()
 
     def begin(self) -> None:
         """Makes the next game that is saved use a new file. (A new game of the session does so anyway.)"""
@@ -124,6 +129,9 @@ class Autosave:
         """Waits for pending writes; later calls of ``save`` are ignored."""
         self._closed = True
         self._writer.shutdown(wait=True)
+        self._closing.set()
+        if self._heir is not None:
+            self._heir.result()
         if self._lock is not None:
             self._lock.close()
             self._lock = None
@@ -173,11 +181,23 @@ class Autosave:
             self.error = f"the game is not being saved: {error}"
 
     def _hold(self) -> bool:
-        """Tries to lock the folder; returns whether this window has the lock. It is released when the process ends."""
-        if self._lock is None:
-            with contextlib.suppress(OSError):
-                self._lock = open_locked(self.folder / _LOCK)
+        """Tries to lock the folder; returns whether this window has the lock. It is released when the process ends.
+
+        While another window has it, a thread goes on trying: the other may end first, and the game here would be taken.
+        """
+        self._try_to_lock()
+        if self._lock is None and self._heir is None:
+            self._heir = in_thread("lock", self._wait_for_lock)
         return self._lock is not None
+
+    def _try_to_lock(self) -> None:
+        with self._trying, contextlib.suppress(OSError):
+            if self._lock is None:
+                self._lock = open_locked(self.folder / _LOCK)
+
+    def _wait_for_lock(self) -> None:
+        while self._lock is None and not self._closing.wait(_LOOK_S):
+            self._try_to_lock()
 
     def _remove_oldest(self, newest: Path) -> None:
         remove_stale_temporaries(self.folder)
