@@ -533,6 +533,8 @@ def test_a_player_that_fails_stops_the_clocks_and_a_hint_that_fails_leaves_them(
     game.thinker = game.controller.thinker = Thinker(Opponents(external=gone))
     spec = OpponentSpec(kind="external", command="python dragon.py")
     controller = game.start(Color.BLACK, spec=spec, clock="60")
+    tick_until(lambda: bool(controller.notice))  # before the first move
+    assert (controller.notice, controller.alarm, controller.paused) == ("dragon: no such engine", True, False)
     game.move("11-15", seconds=1)
     tick_until(lambda: controller.paused)
     assert controller.notice == "dragon: no such engine"

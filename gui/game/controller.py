@@ -123,6 +123,8 @@ class GameController:
     def tick(self, ready: bool = True) -> None:
         """Follows the session, takes results, makes requests; ``ready``: whether no animation runs."""
         self._synchronise()
+        if (fault := self.thinker.fault()) and not self.agent_to_move:  # else its request fails, too
+            self.say(fault, alarm=True)
         if self._loading or self._held:
             self._set_clock()
         flagged = self.clock.flagged()

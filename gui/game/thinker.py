@@ -96,6 +96,8 @@ class Thinker:
         self._job: _Job | None = None  # the current request
         self._waiting: _Job | None = None  # the current request, until the thread takes it
         self._wanted: OpponentSpec | None = None  # player to make when there is no request
+        self._prepared: OpponentSpec | None = None  # the player of the last ``prepare``
+        self._fault = ""  # why it could not be made, until that is told
         self._resting = False  # whether players are to stop thinking in their opponents' time
         self._closed = False
         self._number = 0
@@ -132,10 +134,15 @@ class Thinker:
             return job.number
 
     def prepare(self, spec: OpponentSpec) -> None:
-        """Begins to make a player that will be needed soon; an error is reported at its first request."""
+        """Begins to make a player that will be needed soon; see ``fault``."""
         with self._changed:
-            self._wanted = spec
+            self._wanted = self._prepared = spec
             self._changed.notify()
+
+    def fault(self) -> str:
+        """Why the player of the last ``prepare`` could not be made, in one line, once; "" otherwise."""
+        fault, self._fault = self._fault, ""
+        return fault
 
     def move_now(self) -> None:
         """Ends the search for a move and takes the best one so far. Has no effect on players that cannot be watched."""
@@ -163,6 +170,7 @@ class Thinker:
         with self._changed:
             self._stop()
             self.snapshot = self.review = None
+            self._prepared, self._fault = None, ""
         self.rest()
 
     def rest(self) -> None:
@@ -195,7 +203,7 @@ class Thinker:
             if resting:
                 self._bench.rest()
             if wanted is not None:
-                self._bench.player(wanted)
+                self._bench.player(wanted).add_done_callback(partial(self._made, wanted))
             if job is None:
                 continue
             try:
@@ -205,6 +213,12 @@ class Thinker:
                 if not isinstance(error, ValueError):
                     _log.exception("%s failed", job.spec.label)
                 self._show(job, status="failed", error=_one_line(job.spec, error))
+
+    def _made(self, spec: OpponentSpec, future: "Future[Player]") -> None:
+        error = future.exception()
+        if error is not None and spec is self._prepared:
+            self._fault = _one_line(spec, error)
+            self._wake()
 
     def _show(self, job: _Job, **changes: Any) -> None:
         """Updates the snapshot of a job, unless the job has been cancelled."""
