@@ -396,6 +396,20 @@ def test_what_is_said_of_moves() -> None:
     assert session.nodes[0].clock == 298.3
 
 
+def test_what_is_said_before_a_move_is_shown_and_edited_with_the_rest() -> None:
+    session = GameSession()
+    session.load_pdn("1. {[%x 1] the old} 11-15 {way} 22-18 ({or} 1... 23-19) *")
+    session.turn_to_variation()
+    assert session.annotation() == (None, "or")
+    session.go_to(1)
+    assert session.annotation() == (None, "the old way")
+    session.annotate(1, None)
+    assert "{[%x 1] the old}" in session.pdn()
+    session.annotate(1, "the way")
+    assert session.annotation() == (1, "the way")
+    assert "1. 11-15! {[%x 1]} {the way}" in session.pdn()
+
+
 @given(st.data())
 def test_variations_against_a_tree_of_all_that_was_played(data: st.DataObject) -> None:
     """After the end of a game, all lines ever played are kept, also in PDN, and the main line stays the game."""

@@ -28,6 +28,11 @@ def glyph_of(node: PdnNode) -> int | None:
     return next((nag for nag in node.nags if 1 <= nag <= len(GLYPHS)), None)
 
 
+def _comments_of(node: PdnNode) -> list[str]:
+    """What is said of a move, before it and behind it."""
+    return node.comments_before + node.comments
+
+
 class SessionError(DraughtsError):
     """An action is not possible in the current state of the game."""
 
@@ -269,8 +274,8 @@ class GameSession:
         node = self.nodes[self.ply - 1]
         node.nags = [nag for nag in node.nags if not 1 <= nag <= len(GLYPHS)] + ([] if glyph is None else [glyph])
         if comment is not None:
-            commands = [text for text in map(commands_of, node.comments) if text]
-            node.comments = commands + [text for text in [one_line(comment)] if text]
+            commands = [text for text in map(commands_of, _comments_of(node)) if text]
+            node.comments_before, node.comments = [], commands + [text for text in [one_line(comment)] if text]
         self.version += 1
 
     def annotation(self) -> tuple[int | None, str]:
@@ -279,7 +284,7 @@ class GameSession:
         glyph, comments = None, self.comments
         if self.ply > 0:
             node = self.nodes[self.ply - 1]
-            glyph, comments = glyph_of(node), node.comments
+            glyph, comments = glyph_of(node), _comments_of(node)
         return glyph, " ".join(filter(None, map(without_commands, comments)))
 
     def _look_at_line(self, ply: int) -> None:
