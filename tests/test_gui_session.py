@@ -396,6 +396,14 @@ def test_what_is_said_of_moves() -> None:
     assert session.nodes[0].clock == 298.3
 
 
+def test_why_a_game_was_left_unfinished_is_kept() -> None:
+    session = GameSession()
+    session.load_pdn('[Result "*"]\n[Termination "adjourned"]\n\n1. 11-15 *')
+    assert '[Termination "adjourned"]' in session.pdn()
+    session.resign(Color.BLACK)
+    assert '[Termination "Black resigned"]' in session.pdn()
+
+
 def test_what_is_said_before_a_move_is_shown_and_edited_with_the_rest() -> None:
     session = GameSession()
     session.load_pdn("1. {[%x 1] the old} 11-15 {way} 22-18 ({or} 1... 23-19) *")

@@ -372,6 +372,8 @@ class GameSession:
         _check_start(Board(game.start_fen))
         board, texts = _played(game.start_fen, [node.move for node in game.moves])
         headers = {name: one_line(text) for name, text in game.headers.items() if name not in _OWN_TAGS}
+        if game.result == "*" and "Termination" in game.headers:  # such as "adjourned"; no ending takes it up
+            headers["Termination"] = one_line(game.headers["Termination"])
         self._take(board, copied(game.moves), texts, headers)
         self.comments = game.comments.copy()
         self.names = {color: one_line(game.headers.get(str(color), "")) or str(color) for color in Color}
