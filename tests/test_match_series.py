@@ -94,6 +94,18 @@ def test_a_pause_says_first_how_to_go_on(app: App, series: MatchSeries) -> None:
     assert app.go.game.status.state.detail == "Move now goes on; game 1 of 4, 0 : 0, random – alphabeta:1"
 
 
+def test_a_pause_between_two_games_holds_the_next_one(app: App, series: MatchSeries) -> None:
+    app.controller.session.resign(Color.BLACK)
+    series.follow(app.controller, 10.0)
+    app.controller.toggle_pause()
+    series.follow(app.controller, 11.0 + PAUSE_S)
+    assert app.controller.session.finished
+    assert app.go.game._message().detail.startswith("paused (P goes on); game 1 of 4")
+    app.controller.toggle_pause()
+    series.follow(app.controller, 12.0 + PAUSE_S)
+    assert not app.controller.session.finished
+
+
 def test_another_game_at_the_board_interrupts_it(app: App, series: MatchSeries) -> None:
     end(app, series, Color.WHITE, 0.0)
     app.controller.start(GamePlan())

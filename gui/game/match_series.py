@@ -121,8 +121,13 @@ class MatchSeries:
             self.played.append(PlayedGame(game, black if len(self.played) % 2 == 0 else 1.0 - black))
             if self.over:
                 controller.say(f"The match is over. {self.summary()}")
-        elif self._ended_at is not None and now - self._ended_at >= PAUSE_S and not self.over and not self.stopped:
+        elif self.goes_on and self._ended_at is not None and now - self._ended_at >= PAUSE_S and not controller.paused:
             self.begin(controller)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether another game is to follow a game that has ended."""
+        return not self.over and not self.stopped
 
     # --- the table
 

@@ -134,6 +134,8 @@ class GameScene(EntryScene):
         if series is None or not series.at_board(self.controller) or self.controller.notice:
             return message  # a detail would leave room for one line of a notice
         parts = [series.line(), message.detail]
+        if self.controller.paused and self.controller.session.finished and series.goes_on:
+            parts[1] = f"paused ({keys_of(Action.PAUSE)} goes on)"
         if message.kind != "busy":  # how to go on comes first: the end of a long line is cut
             parts.reverse()
         return message._replace(detail="; ".join(filter(None, parts)))
