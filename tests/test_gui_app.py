@@ -159,6 +159,26 @@ def test_a_whole_game_by_mouse_against_random(app: App, tmp_path: Path) -> None:
     assert saved.result == session.ending.result
 
 
+def test_a_piece_that_is_dragged_over_several_jumps_stays_at_the_pointer(app: App) -> None:
+    app.begin(plan(*Color, fen="B:W6,14,22,31:B1"), menu=False)
+    scene = app.go.game
+
+    def script() -> Script:
+        yield
+        mouse(pygame.MOUSEBUTTONDOWN, center(app, 1))
+        for entered, square in enumerate((6, 10, 17), 1):
+            motion(center(app, square), held=True)
+            yield
+            yield
+            assert (len(scene.entry.path), scene.motion.pointer) == (entered, center(app, square))
+            assert scene.motion.dragged in {number for number, _, _ in scene.picture().pieces}
+        mouse(pygame.MOUSEBUTTONUP, center(app, 17))
+        yield
+        yield
+
+    drive(app, script())
+
+
 def test_a_game_by_keyboard_alone_with_undo_and_resignation(app: App) -> None:
     app.begin(plan(Color.WHITE), menu=False)
     session = app.controller.session

@@ -80,7 +80,7 @@ class EntryScene(SceneWithBoard):
     def entry_picture(self, board: Board) -> BoardPicture:
         """The picture of a board on which a move is entered, without marks of the move during an animation."""
         entry, preferences = self.entry, self.app.preferences
-        self.motion.dragged = entry.selected if entry.dragging else None
+        self.motion.dragged = entry.path[-1] if entry.dragging and entry.path else None
         path = entry.path if len(entry.path) > 1 else ()
         pieces = board.piece_map()
         if path and entry.selected in pieces:
