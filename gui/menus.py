@@ -368,7 +368,8 @@ class MenuScene(Scene):
         surface.fill(theme.background)
         title_size, left = round(2.1 * unit), round(2.4 * unit)
         y = min(round(2.6 * unit), self.area.y // 2)
-        width = text.draw(surface, self.title, (left, y), title_size, theme.text, True)
+        room = self.window.w - 2 * left
+        width = text.draw(surface, self.title, (left, y), title_size, theme.text, True, width=room)
         surface.fill(theme.accent, (left, y + title_size * 3 // 4, width, max(2, unit // 7)))
         self.menu.draw(surface)
         if self.board_rect is not None:

@@ -259,6 +259,15 @@ def test_a_long_text_stays_in_the_window(app: App, tmp_path: Path) -> None:
     assert field.get_width() <= page.menu.get_width()
 
 
+def test_a_long_title_ends_before_the_edge_of_the_window(app: App) -> None:
+    page = MainPage(app)
+    page.title = "the name of a file " * 20
+    shown(app, page)
+    page.draw(app.surface, 0.0)
+    background = app.style.theme.background
+    assert all(app.surface.get_at((page.window.w - 1, y))[:3] == background for y in range(page.area.y))
+
+
 def test_a_setting_that_is_refused_leaves_the_one_that_holds(app: App) -> None:
     opponent = shown(app, OpponentPage(app, "agent"))
     page = shown(app, SearchPage(app, opponent))
