@@ -396,6 +396,20 @@ def test_what_is_said_of_moves() -> None:
     assert session.nodes[0].clock == 298.3
 
 
+def test_a_removed_variation_leaves_the_others_of_its_place() -> None:
+    session = session_of("11-15", "22-18")
+    session.resign(Color.BLACK)
+    for text in ("9-14", "10-14", "12-16"):
+        session.go_to(0)
+        session.push(session.board.parse_pdn(text))
+    while session.texts != ["9-14"]:
+        session.turn_to_variation()
+    session.remove_variation()
+    assert session.texts == ["11-15", "22-18"]
+    session.go_to(1)
+    assert set(session.others()) == {"10-14", "12-16"}
+
+
 def test_why_a_game_was_left_unfinished_is_kept() -> None:
     session = GameSession()
     session.load_pdn('[Result "*"]\n[Termination "adjourned"]\n\n1. 11-15 *')

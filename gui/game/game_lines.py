@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from engine.board import Move
 from engine.pdn import PdnNode
@@ -106,12 +107,14 @@ class GameLines:
             self.play(ply, move, keep=False)
 
     def remove(self) -> None:
-        """Removes the variation shown and shows the line that it belongs to."""
+        """Removes the variation shown and shows the line that it belongs to. Other variations in the place of its first
+        move, which lie in it, are kept."""
         ply, variation = self._branches.pop()
         line, start = self._line_at(ply)
         if ply - start < len(line):
             beside = line[ply - start].variations
-            beside[:] = [other for other in beside if other is not variation]
+            kept = ([other] if other is not variation else variation[0].variations for other in beside)
+            beside[:] = chain.from_iterable(kept)
 
     def _until(self, ply: int) -> Branches:
         """The branches of the line shown up to its move ``ply``."""
