@@ -45,6 +45,7 @@ from learner.endgame.networks import (
 )
 from learner.endgame.oracle import ORACLE_FILE, OracleError, open_oracle, read_oracle_card, save_oracle, shipped_folder
 from learner.endgame.probe_command import probe_command
+from learner.endgame.tree_search import TreeRound, TreeSettings, TreeWeights
 from learner.endgame.validate_command import oracle_validate_command
 from learner.network import NETWORKS, make_network
 from learner.report import evenly_spaced
@@ -490,6 +491,21 @@ def test_two_networks_make_an_oracle(tmp_path: Path, trained: tuple[Path, dict[s
         curves_in(tmp_path / "both")
     card.write_bytes(whole)
     assert [member.pieces for member in open_oracle(tmp_path / "both").members] == [(2, 3), (2, 4)]
+    first = open_oracle(tmp_path / "both").members[0]
+    weights = TreeWeights(pieces=3, rounds=(TreeRound(simulations=9, own=1, tree=1, draw=0),))
+    save_oracle(tmp_path / "one", [first], {}, TreeSettings(weights=(weights,)))
+    again = [tmp_path / "one", tmp_path / "larger" / "network"]
+    oracle_calibrate_command(again, SHIPPED, tmp_path / "kept", 2.0, 400, 5, quiet=True, keep=True)
+    kept, added = open_oracle(tmp_path / "kept").members
+    assert kept.settings == first.settings
+    assert (kept.calibrated, added.calibrated) == (3, 4)
+    assert added.beyond is not None
+    trees = read_oracle_card(tmp_path / "kept").trees
+    assert trees is not None
+    assert trees.weights == (weights,)
+    oracle_calibrate_command(again, SHIPPED, tmp_path / "anew", 2.0, 400, 5, quiet=True)
+    assert open_oracle(tmp_path / "anew").members[0].settings != first.settings
+    assert read_oracle_card(tmp_path / "anew").trees is None
     with pytest.raises(ValueError, match="no network"):
         oracle_calibrate_command([], SHIPPED, tmp_path / "none", 3.0, 500, 1, quiet=True)
     with pytest.raises(ValueError, match="holds 2 networks"):

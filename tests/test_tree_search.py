@@ -188,6 +188,27 @@ def test_the_command_fits_and_rewrites_the_oracle(tmp_path: Path) -> None:
     assert (place / ORACLE_FILE).read_bytes() == before
 
 
+def test_trees_of_more_pieces_leave_the_others_as_they_are(tmp_path: Path) -> None:
+    place, members = tmp_path / "oracle", [Member(PairNetwork(SMALL), (2, 4), threshold=0.9, rounds=0, calibrated=4)]
+    trees = FakeTrees(says(0.2, 0.6, 0.2), fewest=3)
+    fewer = TreeWeights(pieces=3, rounds=ROUNDS)
+
+    def fit(fewest: int, before: TreeSettings | None) -> tuple[TreeWeights, ...]:
+        save_oracle(place, members, {}, before)
+        oracle_trees_command(place, 4, 300, 1, SHIPPED, True, None, [10], trees, fewest)
+        settings = read_oracle_card(place).trees
+        assert settings is not None
+        return settings.weights
+
+    first, second = fit(4, TreeSettings(weights=(fewer,), network="f00d"))
+    assert (first, second.pieces) == (fewer, 4)
+    assert fit(2, TreeSettings(weights=(fewer,), network="f00d"))[0] != fewer
+    others = TreeSettings(weights=(fewer,), network="another champion")
+    for fewest, before in ((4, None), (4, others), (5, TreeSettings(weights=(fewer, second), network="f00d"))):
+        with pytest.raises(OracleCommandError, match=f"--fewest {fewest}: at most --pieces 4, and .* leave it out"):
+            fit(fewest, before)
+
+
 def test_too_few_positions_are_told_of_before_the_tables_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -119,6 +119,7 @@ def calibrate_oracle(
     seed: int = 1,
     report: Callable[[str, float | None], object] = lambda text, done: None,
     reached: np.ndarray | None = None,
+    kept: Sequence[Member] = (),
 ) -> Oracle:
     """An oracle of these networks, with temperatures, thresholds and rounds that serve it best on the validation split.
 
@@ -131,20 +132,22 @@ def calibrate_oracle(
         positions: to be drawn for each choice.
         report: told what is done, and what share of it, None where that is not known.
         reached: uint32 [N, 4], positions of games, of any number of pieces; half of the positions then lie around them.
+        kept: calibrated members that belong to the oracle as they are; only the rule for more pieces is made anew.
 
     Raises:
         OracleError: no network, two for the same pieces, or one for more pieces than the tables have; or a budget that
             memory does not allow.
     """
-    members, ranges = members_of(networks, budget, tables.pieces)
+    members, ranges = members_of(networks, budget, tables.pieces, kept)
+    chosen_for = [(i, low, high) for i, (low, high) in enumerate(ranges) if not members[i].calibrated]
     source = Questions(tables, positions, seed, reached)
-    for i, (member, (low, high)) in enumerate(zip(members, ranges, strict=True)):
+    for i, low, high in chosen_for:
         report(f"temperature for {low} to {high} pieces", None)
         batch = source.draw(low, high, i, quiet=True)
-        temperature = fit_temperature(member.network.wdl_logits(batch.positions), batch.classes)
-        members[i] = replace(member, temperature=temperature)
+        temperature = fit_temperature(members[i].network.wdl_logits(batch.positions), batch.classes)
+        members[i] = replace(members[i], temperature=temperature)
     judge = Oracle(members).network_probabilities
-    for i, (member, (low, high)) in enumerate(zip(members, ranges, strict=True)):
+    for i, low, high in chosen_for:
         what = f"threshold for {low} to {high} pieces"
         report(what, 0.0)
         batch = source.draw(low, high, len(members) + i)
@@ -152,7 +155,7 @@ def calibrate_oracle(
         evaluations = round(_TIRED * budget)
         found = resolve(batch.positions, judge, choice.rounds, choice.threshold, evaluations)
         members[i] = replace(
-            member,
+            members[i],
             evaluations=evaluations,
             threshold=choice.threshold,
             rounds=choice.rounds,
@@ -166,19 +169,20 @@ def calibrate_oracle(
 
 
 def members_of(
-    networks: Sequence[tuple[EndgameNetwork, tuple[int, int]]], budget: float, pieces: int
+    networks: Sequence[tuple[EndgameNetwork, tuple[int, int]]], budget: float, pieces: int, kept: Sequence[Member] = ()
 ) -> tuple[list[Member], list[tuple[int, int]]]:
     """The networks as members, and the fewest and most pieces that each will be asked about.
 
     Args:
-        budget, pieces: see ``calibrate_oracle``; the most pieces of its tables.
+        budget, pieces, kept: see ``calibrate_oracle``; the most pieces of its tables.
 
     Raises:
         OracleError: see ``calibrate_oracle``.
     """
     if round(_TIRED * budget) > MOST_AT_ONCE:
         raise OracleError(f"a budget of {budget:,.0f} evaluations: at most {MOST_AT_ONCE / _TIRED:,.0f} are possible")
-    members = sorted((Member(network, of) for network, of in networks), key=lambda member: member.pieces[1])
+    members = [*(replace(member, beyond=None) for member in kept), *(Member(network, of) for network, of in networks)]
+    members.sort(key=lambda member: member.pieces[1])
     return members, _ranges(members, pieces)
 
 

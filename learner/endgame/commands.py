@@ -273,23 +273,28 @@ def oracle_calibrate_command(
     seed: int,
     quiet: bool,
     games: np.ndarray | None = None,
+    keep: bool = False,
 ) -> dict[str, Any]:
     """Makes an oracle of networks, each for its pieces; see ``crownhead oracle calibrate --help``."""
     torch.set_num_threads(1)
     check_packages()
     if not nets:
         raise OracleCommandError("no network: name the folders of those that shall make up the oracle")
-    networks = [network for net in nets for network in open_oracle(net).networks]
+    given = [open_oracle(net) for net in nets]
+    members = [member for oracle in given for member in oracle.members]
+    kept = [member for member in members if keep and member.calibrated]
+    networks = [(member.network, member.pieces) for member in members if not (keep and member.calibrated)]
+    trees = next((oracle.trees.settings for oracle in given if keep and oracle.trees is not None), None)
     curves = {name: curve for net in nets for name, curve in curves_in(net).items()}
-    pieces = max(most for _, (_, most) in networks)
+    pieces = max(member.pieces[1] for member in members)
     if pieces > MAX_PIECES:  # a self-play network's: it is for all that there are tables of
         with FileTables(folder) as there:
             pieces = there.pieces
     check_oracle_place(out)
-    members_of(networks, budget, pieces)  # told now, not after the tables
+    members_of(networks, budget, pieces, kept)  # told now, not after the tables
     with OracleProgress(quiet) as progress, open_values(folder, pieces, progress) as tables:
-        oracle = calibrate_oracle(networks, tables, budget, positions, seed, progress.part, games)
-    save_oracle(out, oracle.members, {"budget": budget, CURVES: curves})
+        oracle = calibrate_oracle(networks, tables, budget, positions, seed, progress.part, games, kept)
+    save_oracle(out, oracle.members, {"budget": budget, CURVES: curves}, trees)
     if not quiet:
         for member in oracle.members:
             Console().print(

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from engine.console import Console
+from engine.tablebase.material import MIN_PIECES
 
 from ..report import check_packages
 from .calibration import Questions
@@ -30,6 +31,7 @@ def oracle_trees_command(
     games: np.ndarray | None = None,
     simulations: Sequence[int] = SIMULATIONS,
     trees: ChampionTrees | None = None,
+    fewest: int = MIN_PIECES,
 ) -> dict[str, Any]:
     """Gives an oracle tree searches; see ``crownhead oracle trees --help``.
 
@@ -38,6 +40,7 @@ def oracle_trees_command(
         positions: of the validation split to be drawn for each number of pieces; those that leave the oracle unsure
             are searched.
         games: uint32 [N, 4], positions of games: half of the positions then lie around them.
+        fewest: fewest pieces of positions to search; what trees of the same champion count about fewer stays.
 
     Raises:
         ValueError: ``net`` is no oracle, bad arguments, or too few positions that the oracle is unsure of.
@@ -55,11 +58,17 @@ def oracle_trees_command(
     searched = trees or ChampionTrees(simulations[-1])
     if pieces < searched.fewest:
         raise OracleCommandError(f"--pieces {pieces}: tables know these; trees serve from {searched.fewest} on")
-    weights = []
+    fewest = max(fewest, searched.fewest)
+    weights = _kept(card.trees, fewest, searched)
+    if not len(weights) == fewest - searched.fewest <= pieces - searched.fewest:
+        raise OracleCommandError(
+            f"--fewest {fewest}: at most --pieces {pieces}, and trees have to be fitted for all from {searched.fewest} "
+            "pieces on, with the present champion: leave it out"
+        )
     with OracleProgress(quiet) as progress, open_values(folder, pieces, progress) as tables:
         questions = Questions(tables, positions, seed, games)
         progress.phase("drawing positions")  # all of them before the first search, in case they are too few
-        doubts = {number: _doubts(oracle, questions, number) for number in range(searched.fewest, pieces + 1)}
+        doubts = {number: _doubts(oracle, questions, number) for number in range(fewest, pieces + 1)}
         for number, doubt in doubts.items():
             progress.phase(f"searching trees of {number} pieces", len(doubt.positions))
             rounds = fit_rounds(*doubt, simulations, searched, progress.done)
@@ -78,6 +87,13 @@ def oracle_trees_command(
         "searched": sum(len(doubt.positions) for doubt in doubts.values()),
         "trees": settings.model_dump(mode="json"),
     }
+
+
+def _kept(before: TreeSettings | None, fewest: int, searched: ChampionTrees) -> list[TreeWeights]:
+    """The weights for fewer than ``fewest`` pieces that the same network was fitted with."""
+    if before is None or fewest == searched.fewest or before.network != searched.network:
+        return []
+    return [weights for weights in before.weights if weights.pieces < fewest]
 
 
 class _Doubt(NamedTuple):

@@ -232,19 +232,26 @@ def oracle_calibrate(
     positions: Positions = 100_000,
     seed: Seed = 1,
     games: Games = None,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Members of an oracle keep their calibration, and it its trees.")
+    ] = False,
     folder: Tables = None,
     quiet: Json = False,
 ) -> Any:
     """Make one oracle of several networks; temperatures and thresholds are chosen on the validation split."""
     from learner.endgame.commands import oracle_calibrate_command
 
-    return oracle_calibrate_command(nets, folder, out, budget, positions, seed, quiet, _positions(games, MOST_PIECES))
+    reached = _positions(games, MOST_PIECES)
+    return oracle_calibrate_command(nets, folder, out, budget, positions, seed, quiet, reached, keep)
 
 
 @oracle.command("trees")
 def oracle_trees(
     net: Annotated[Path, typer.Argument(metavar="ORACLE", help="Folder of the oracle; it is rewritten.")],
     pieces: Pieces = 6,
+    fewest: Annotated[
+        int, typer.Option(min=2, max=MOST_PIECES, help="Fewest pieces; what trees count about fewer stays.")
+    ] = 2,
     positions: Annotated[int, typer.Option(min=1, help="Number of positions drawn for each number of pieces.")] = 3_000,
     seed: Seed = 1,
     games: Games = None,
@@ -254,7 +261,8 @@ def oracle_trees(
     """Let the champion's student search trees where the oracle is unsure: fit, by exact values, how much they count."""
     from learner.endgame.trees_command import oracle_trees_command
 
-    return oracle_trees_command(net, pieces, positions, seed, folder, quiet, _positions(games, MOST_PIECES))
+    reached = _positions(games, MOST_PIECES)
+    return oracle_trees_command(net, pieces, positions, seed, folder, quiet, reached, fewest=fewest)
 
 
 @dataclass(frozen=True)
