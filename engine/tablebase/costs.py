@@ -24,7 +24,7 @@ _MEASURED = {
     5: _Measured(515_765, 15.0),
     6: _Measured(17_919_783, 375.0),
     7: _Measured(141_552_997, 3138.0),
-    8: _Measured(2_220_000_000, 27_600.0),  # extrapolated from eight of its pairs, 45 % of the words
+    8: _Measured(2_201_057_503, 19_400.0),
 }
 _MEASURED_DISTANCES = {  # seconds are shares of those of 2 to 6 together, in proportion to words
     2: _Measured(1_585, 0.01),
@@ -45,7 +45,7 @@ class TableCosts(TypedDict):
         pairs_there, bytes_there: number and bytes of the files that exist.
         bytes_more: estimated bytes of the other files.
         core_seconds_more: estimated seconds of one core to build the other files. Both estimates are measured costs of
-            all pairs, in proportion to numbers of words; those of eight pieces are extrapolated from eight pairs.
+            all pairs, in proportion to numbers of words.
         memory: peak bytes of a build from two pieces up to this number, in memory.
     """
 
