@@ -9,12 +9,15 @@ import pytest
 import torch
 from solved_tables import solve_tables
 
+from engine.bitboard import FAR_ROW, HOME_ROW
 from engine.board import Board
 from engine.fen import Color, format_fen
 from engine.tablebase import MissingTableError
 from engine.tablebase.dense import DenseTables, load_tables
 from engine.tablebase.folder import SHIPPED
-from engine.tablebase.material import Material, materials_between
+from engine.tablebase.layout import add_slice, locate, no_slices
+from engine.tablebase.material import Material, materials_between, slices_of
+from engine.tablebase.wdl_codec import BLOCK_WORDS
 from learner.endgame.data import (
     FLAG_CAPTURE,
     TRAIN,
@@ -22,11 +25,12 @@ from learner.endgame.data import (
     EndgameBatch,
     EndgameDataError,
     EndgameSampler,
+    codes_of,
     flags_of,
     labelled,
     split_of,
 )
-from learner.endgame.labels import FileTables, file_order
+from learner.endgame.labels import FileTables, beside, file_order
 from learner.endgame.mixture import ListSampler, MixedSampler
 from learner.endgame.networks import PairConfig, PairNetwork
 from learner.endgame.reached import around, reached_sampler, some, with_tables
@@ -123,6 +127,34 @@ def test_slices_without_tables_are_left_out() -> None:
         ("32,31,30,29,28", "1,2,3"), ("32,31,30,29", "1,2,3,4"), ("32,31,30", "1,2,3,4"),
     )], np.uint32)  # fmt: skip
     assert np.array_equal(with_tables(five), five[1:])
+
+
+def test_positions_beside_others_lie_in_the_same_block() -> None:
+    """Block by block as the files have them: words of the layout, counted from the beginning of a pair."""
+    given = with_tables(
+        some(EndgameSampler(load_tables(SHIPPED, 5), materials_between(5, 5), 1).draw(300).positions, 5, 5)
+    )
+    found = beside(given, 3, seed=1)
+    assert len(given) < len(found) <= 3 * len(given)
+
+    def places(position: np.ndarray) -> tuple[int, int]:
+        code = int(codes_of(position[None])[0])
+        pair, slices = Material.of_code(code).pair, no_slices()
+        for material in slices_of(pair):
+            add_slice(slices, material, 0)
+        return code, int(locate(*position[:3], slices)[0]) // BLOCK_WORDS
+
+    known: dict[tuple[int, int], list[list[int]]] = {}
+    for position in given:
+        known.setdefault(places(position), []).append(position[:3].tolist())
+    for position in found:
+        own, opp, kings = position[:3].tolist()
+        assert not own & opp
+        assert not kings & ~(own | opp)
+        assert not own & ~kings & FAR_ROW
+        assert not opp & ~kings & HOME_ROW
+        near = known[places(position)]
+        assert any((own ^ a).bit_count() + (opp ^ b).bit_count() == 2 for a, b, _ in near)
 
 
 def test_a_list_is_drawn_from_by_slice() -> None:

@@ -1,8 +1,8 @@
 """Exact values of many positions from table files, in the order in which these lie in the files.
 
 A block of a file holds some 28,000 positions. Asked in any order, most of many positions would each decode one; in the
-order of the files each block is decoded about once. Slower than ``dense.DenseTables`` for millions of positions, but
-tables of seven pieces in memory take gigabytes and minutes first.
+order of the files each block is decoded about once, and further positions of the same blocks cost little. Slower than
+``dense.DenseTables`` for millions of positions, but tables of seven pieces in memory take gigabytes and minutes first.
 """
 
 from collections.abc import Callable
@@ -13,14 +13,18 @@ from typing import Self
 import numpy as np
 from numba import njit
 
+from engine.bitboard import FAR_ROW, HOME_ROW
+from engine.random_words import new_random, random_below
 from engine.tablebase import open_tablebase
 from engine.tablebase.folder import SHIPPED, default_folder
 from engine.tablebase.layout import add_slice, layout_of, locate, no_slices
 from engine.tablebase.material import MAX_PIECES, MIN_PIECES, Material, materials_between, pairs_up_to, slices_of
 from engine.tablebase.store import find_files
+from engine.tablebase.wdl_codec import BLOCK_WORDS
 
 _CHUNK = 1 << 15  # positions probed between two reports
 _CACHE_BYTES = 256 << 20
+_TRIES = 200  # of putting a piece elsewhere, for each position
 
 
 class FileTables:
@@ -74,13 +78,49 @@ class FileTables:
 
 @cache
 def _directory() -> np.ndarray:
-    """Offset of each slice if the files lay one behind the other; both slices of a pair have the same."""
+    """Offset of each slice if the files, each of whole blocks, lay one behind the other; pairs share one."""
     slices, start = no_slices(), 0
     for pair in pairs_up_to(MAX_PIECES):
         for material in slices_of(pair):
             add_slice(slices, material, start)
-        start += layout_of(pair).words
+        start += -(-layout_of(pair).words // BLOCK_WORDS) * BLOCK_WORDS
     return slices
+
+
+def beside(positions: np.ndarray, count: int, seed: int) -> np.ndarray:
+    """Positions with one piece on another square, of the same blocks of the files: about ``count`` times as many.
+
+    Args:
+        positions: uint32 [N, 4], of slices that can have tables.
+        seed: any integer.
+
+    Returns:
+        uint32 [M, 4], distinct ones, sorted; plies are 0.
+    """
+    found = np.zeros((count * len(positions), 4), np.uint32)
+    n = _displaced(positions, _directory(), count, new_random(seed), found)
+    return np.unique(found[:n], axis=0)
+
+
+@njit(cache=True, nogil=True)
+def _displaced(positions, slices, count, state, found):
+    n = 0
+    for i in range(positions.shape[0]):
+        own, opp, kings = positions[i, 0], positions[i, 1], positions[i, 2]
+        block, left = locate(own, opp, kings, slices)[0] // BLOCK_WORDS, count
+        for _ in range(_TRIES):
+            piece = np.uint32(1) << np.uint32(random_below(state, 32))
+            place = np.uint32(1) << np.uint32(random_below(state, 32))
+            if left == 0 or (own | opp) & piece == 0 or (own | opp) & place != 0:
+                continue
+            if kings & piece == 0 and place & (FAR_ROW if own & piece else HOME_ROW):
+                continue
+            for side, word in enumerate((own, opp, kings)):
+                found[n, side] = word ^ (piece | place) if word & piece else word
+            if locate(found[n, 0], found[n, 1], found[n, 2], slices)[0] // BLOCK_WORDS == block:
+                n += 1
+                left -= 1
+    return n
 
 
 def file_order(positions: np.ndarray) -> np.ndarray:

@@ -7,12 +7,13 @@ import numpy as np
 from engine.tablebase.material import NUM_CODES, Material
 
 from .data import FLAG_CAPTURE, EndgameSampler, Sampler, codes_of, flags_of, labelled, split_of
+from .labels import beside
 from .mixture import ListSampler
 from .walks import WalkSampler, walked
 
 WALKS, PLIES = 2, 3  # from each position, and of each walk
 LONGEST_WALK = 8  # plies; a search looks as far
-LIST = 3_000_000  # positions, where their values are looked up in files
+LIST, BESIDE = 700_000, 8  # positions, and how many beside each, where their values are looked up in files
 
 
 def some(positions: np.ndarray, fewest: int, most: int) -> np.ndarray:
@@ -48,7 +49,8 @@ def reached_sampler(positions: np.ndarray, uniform: EndgameSampler, dense: bool,
     """Draws samples around the positions of games, of the slices and the split of another sampler.
 
     Args:
-        dense: exact values lie in memory, so that every walk can be a new one; else a list is valued once.
+        dense: exact values lie in memory, so that every walk can be a new one; else a list is valued once, with
+            positions beside these whose values cost little (``labels.beside``).
     """
     pieces = [material.pieces for material in uniform.materials]
     fewest, most = min(pieces), max(pieces)
@@ -57,6 +59,9 @@ def reached_sampler(positions: np.ndarray, uniform: EndgameSampler, dense: bool,
         starts = with_tables(some(positions, fewest, most))
         return WalkSampler(uniform.tables, starts, uniform.materials, seed, uniform.split, LONGEST_WALK)
     found = with_tables(around(positions, fewest, most, uniform.split, seed, LIST))
+    near = beside(found, BESIDE, seed)
+    near = near[(split_of(near) == uniform.split) & (flags_of(near) != FLAG_CAPTURE)]
+    found = np.unique(np.concatenate([found, near]), axis=0)
     return ListSampler(labelled(found, uniform.tables), uniform.materials, seed, uniform.split, True)
 
 
