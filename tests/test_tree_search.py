@@ -239,7 +239,7 @@ def test_the_shipped_oracle_searches_trees() -> None:
     assert card.trees is not None
     for weights in card.trees.weights:
         assert [one.simulations for one in weights.rounds] == sorted(one.simulations for one in weights.rounds)
-    assert [weights.pieces for weights in card.trees.weights] == [6, 7]
+    assert [weights.pieces for weights in card.trees.weights] == [6, 7, 8]
     student = read_student_info(shipped_folder().parent / CHAMPION_FOLDER)
     assert student is not None
     assert card.trees.network == student.digest, "fit the weights again: crownhead oracle trees checkpoints/oracle"
@@ -259,10 +259,10 @@ def test_probe_asks_for_patience_once_while_nothing_is_compiled(
 
 
 def test_probe_says_how_far_trees_were_tested(capsys: pytest.CaptureFixture[str]) -> None:
-    eight = "B:W18,K22,23,30:BK1,10,11,12"
-    (found,) = probe_command([eight], None, SHIPPED, quiet=False)
-    assert found["source"] == "tree search, never tested on 8 pieces"
-    assert "Tree searches were tested on up to 7 pieces." in capsys.readouterr().out
-    (plain,) = probe_command([eight], None, SHIPPED, False, trees=False)
+    nine = "B:W18,K22,23,30,31:BK1,10,11,12"
+    (found,) = probe_command([nine], None, SHIPPED, quiet=False)
+    assert found["source"] == "tree search, never tested on 9 pieces"
+    assert "Tree searches were tested on up to 8 pieces." in capsys.readouterr().out
+    (plain,) = probe_command([nine], None, SHIPPED, False, trees=False)
     assert "tree" not in plain["source"]
     assert "Tree" not in capsys.readouterr().out

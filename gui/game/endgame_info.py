@@ -14,7 +14,7 @@ from engine.tablebase import MissingTableError, Tablebase, open_tablebase
 
 Exact = Literal["win", "draw", "loss"]
 _EXACT: dict[int, Exact] = {1: "win", 0: "draw", -1: "loss"}
-ORACLE_PIECES = 7  # largest number of pieces for the oracle: up to there its accuracy has been measured
+ORACLE_PIECES = 8  # largest number of pieces for the oracle: up to there its accuracy has been measured
 TABLE_PIECES = 8  # largest number of pieces for the tables
 _CACHE_BYTES = 2 << 20  # cache of the tables: enough for one look-up, so that memory does not grow from game to game
 _open_tables = partial(open_tablebase, cache_bytes=_CACHE_BYTES)
