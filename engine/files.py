@@ -129,6 +129,14 @@ def cannot_read(path: str | os.PathLike[str], error: Exception) -> StorageError:
     return StorageError(getattr(error, "errno", None), f"cannot read {shown}: {reason}")
 
 
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """What a file holds; raises ``StorageError`` if it cannot be read, which does not say that it is damaged."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise cannot_read(path, error) from error
+
+
 def read_text(path: str | os.PathLike[str], most: int = LARGEST_TEXT) -> str:
     """The text of a file that people or older programs wrote: UTF-8; lines that are not are read as Latin-1.
 

@@ -262,18 +262,16 @@ def run_experiments(
         missing = {"not done, or not whole": names} if left else {}
         return report_experiments(folder, title, introduction, {**facts(), **missing}, list(found.values()))
 
-    page, done, written = folder, 0, 0
+    page, done = folder, 0
     try:
         for name, step in steps:
             found[name] = step()
             done += 1
             page = write(steps[done:])
-            written = done
     except KeyboardInterrupt as error:
         if not found:
             raise KeyboardInterrupt("no experiment was done yet, so there is no report") from error
-        if written < done:  # it came while the report was written
-            write(steps[done:])
+        write(steps[done:])  # it may have come while the report was written
         raise KeyboardInterrupt(f"the report in {folder} holds what was done: {', '.join(found)}") from error
     return page, list(found.values())
 

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from ..bitboard import turned
-from ..files import atomic_write, cannot_read
+from ..files import atomic_write, read_bytes
 from ..outcomes import OUTCOMES
 from ..sealed import sealed, unsealed
 from ..tablebase.layout import code_of
@@ -199,10 +199,7 @@ def load_rules(path: Path | None = None) -> RuleList:
     """
     if path is None:
         return _shipped()
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise cannot_read(path, error) from error
+    data = read_bytes(path)
     try:
         return _parse(unsealed(data))
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:

@@ -10,7 +10,7 @@ import zstandard
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..errors import DraughtsError
-from ..files import atomic_write, cannot_read
+from ..files import atomic_write, read_bytes
 from ..sealed import sealed, unsealed
 from .puzzle import Goal, Proof, Puzzle, Theme
 
@@ -72,10 +72,7 @@ def read_book(path: Path) -> PuzzleBook:
 
     Raises ``StorageError``, or ``PuzzleFileError`` if the file is damaged or is not a file of puzzles.
     """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise cannot_read(path, error) from error
+    data = read_bytes(path)
     try:
         with zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data)) as reader:
             text = reader.read(_LARGEST + 1)

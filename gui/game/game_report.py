@@ -169,8 +169,7 @@ class GameReview:
             after = behind(self._board, move)
             return (self._known(after) if after.legal_moves else -1) == -value
 
-        keeping = [move for move in (line[0], *search_moves(self._board)) if keeps(move)]
-        best = keeping[0] if keeping else line[0]
+        best = next(filter(keeps, (line[0], *search_moves(self._board))), line[0])
         return best, line if best == line[0] else (best,)
 
     def _enter(self, answer: _Answer) -> None:

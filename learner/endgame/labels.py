@@ -109,9 +109,11 @@ def _displaced(positions, slices, count, state, found):
         own, opp, kings = positions[i, 0], positions[i, 1], positions[i, 2]
         block, left = locate(own, opp, kings, slices)[0] // BLOCK_WORDS, count
         for _ in range(_TRIES):
+            if left == 0:
+                break
             piece = np.uint32(1) << np.uint32(random_below(state, 32))
             place = np.uint32(1) << np.uint32(random_below(state, 32))
-            if left == 0 or (own | opp) & piece == 0 or (own | opp) & place != 0:
+            if (own | opp) & piece == 0 or (own | opp) & place != 0:
                 continue
             if kings & piece == 0 and place & (FAR_ROW if own & piece else HOME_ROW):
                 continue

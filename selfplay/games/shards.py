@@ -27,7 +27,7 @@ import zstandard
 from pydantic import BaseModel, Field, ValidationError
 
 from engine.fen import Color, format_fen, parse_fen
-from engine.files import atomic_write, cannot_read, sha256_of
+from engine.files import atomic_write, cannot_read, read_bytes, sha256_of
 from engine.frames import decompressed
 from engine.game import check_game
 from engine.outcomes import UNKNOWN
@@ -222,11 +222,7 @@ def read_shard(path: str | os.PathLike[str]) -> Shard:
         OtherGameError: its games are of another game than this process plays.
         StorageError: the file cannot be opened or read.
     """
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise cannot_read(path, error) from error
-    return parse_shard(data, Path(path))
+    return parse_shard(read_bytes(path), Path(path))
 
 
 def parse_shard(data: bytes, path: Path) -> Shard:

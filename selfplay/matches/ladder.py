@@ -6,7 +6,7 @@ from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypedDict
 
-from engine.files import cannot_read, sha256_of
+from engine.files import read_bytes, sha256_of
 from engine.players.spec import PlayerSpec
 
 from ..games.openings import MatchError
@@ -103,10 +103,7 @@ class LadderResults:
             self._read(path)
 
     def _read(self, path: Path) -> None:
-        try:
-            data = path.read_bytes()
-        except OSError as error:  # it may be sound
-            raise cannot_read(path, error) from error
+        data = read_bytes(path)
         try:
             fields = json.loads(data)
             sound = fields["schema_version"] == _VERSION and fields["checksum"] == _checksum(fields)

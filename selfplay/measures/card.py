@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from engine.board import Board
 from engine.console import Console, progress_console
-from engine.files import atomic_write, cannot_read
+from engine.files import atomic_write, read_bytes
 from engine.players import HubPlayer
 from engine.players.alphabeta import MAX_DEPTH
 from engine.players.spec import CHAMPION
@@ -175,10 +175,7 @@ def _read_ladder(run: Path | None) -> dict[str, Any] | None:
     """Figures of the run's ladder; None if it has none."""
     if run is None or not (path := run / "ladder" / "report.json").is_file():
         return None
-    try:
-        data = path.read_bytes()
-    except OSError as error:  # it may be sound
-        raise cannot_read(path, error) from error
+    data = read_bytes(path)
     try:
         figures: dict[str, Any] = json.loads(data)
         ladder_section(cast(LadderFigures, figures))

@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from engine.files import atomic_write, cannot_read, sha256_of
+from engine.files import atomic_write, read_bytes, sha256_of
 
 from .elo import EloRating, PairingResult, Tally, fit_elo, rating_beside
 
@@ -30,10 +30,7 @@ class Ratings:
         self.results: list[PairingResult] = []
         self.endgames: dict[str, float] = {}
         if path.exists():
-            try:
-                data = path.read_bytes()
-            except OSError as error:  # it may be sound
-                raise cannot_read(path, error) from error
+            data = read_bytes(path)
             try:
                 fields = json.loads(data)
                 self.results = [PairingResult(*row) for row in fields["results"]]
