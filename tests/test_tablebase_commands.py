@@ -14,6 +14,8 @@ from solved_tables import solve_tables
 
 from engine.bitboard import mask_of
 from engine.memory import available_memory
+from engine.tablebase import solver
+from engine.tablebase import verify as module
 from engine.tablebase.commands import StepProgress, build_command, info_command, stats_command, verify_command
 from engine.tablebase.costs import table_costs
 from engine.tablebase.count import count_pair
@@ -26,6 +28,7 @@ from engine.tablebase.plan import Task, needed_bytes
 from engine.tablebase.slice_file import SliceFile, TableFileError, rebuild_advice, write_slice
 from engine.tablebase.solve import free_places, grid_of, place_word
 from engine.tablebase.solver import Workers
+from engine.tablebase.verified import VERIFIED_FILE
 from engine.tablebase.verify import Verifier
 from engine.tablebase.wdl_codec import encode_slice
 from selfplay.command_line.options import MOST_PIECES
@@ -140,6 +143,81 @@ def test_wrong_distances_are_found(folder: Path) -> None:
     (folder / "2100.distance").unlink()
     follow(caught.value)
     assert verify(folder) == 9
+
+
+def checked_by(verifier: Verifier) -> set[str]:
+    """The pairs that a check has compared with their successors, not only read."""
+    return {step.pair.name for step in verifier.run() if step.solved}
+
+
+def test_a_check_that_ended_early_goes_on(folder: Path) -> None:
+    every = checked_by(Verifier(folder, 3, 3))
+    steps = Verifier(folder, 3, 3, resume=True).run()
+    done = {next(steps).pair.name for _ in range(5)}
+    steps.close()
+    assert checked_by(Verifier(folder, 3, 3)) == every  # not asked to go on
+    figures = verify_command(folder, 3, quiet=True, resume=True)
+    assert 0 < figures["found_before"] < figures["positions"]
+    assert not (folder / VERIFIED_FILE).exists()
+
+    steps = Verifier(folder, 3, 3, resume=True).run()
+    for _ in range(5):
+        next(steps)
+    steps.close()
+    assert checked_by(Verifier(folder, 3, 3, resume=True)) == every - done
+    assert checked_by(Verifier(folder, 3, 3, resume=True)) == every  # the last check has ended
+
+
+def test_a_file_that_changed_is_checked_again_with_all_that_follow(folder: Path) -> None:
+    """The file written anew has the same values, but another checksum."""
+    steps = Verifier(folder, 3, 0, resume=True).run()
+    pairs = [next(steps).pair for _ in range(6)]
+    steps.close()
+    third = pairs[2].name
+    with SliceFile(folder / f"{third}.wdl") as file:
+        counts, priors = file.header.slices, file.priors()
+        blocks = [file.block(number) for number in range(file.header.blocks)]
+    longest = counts[third].model_copy(update={"longest_win": 1})
+    write_slice(folder, pairs[2], "wdl", counts | {third: longest}, priors, blocks)
+    assert Verifier(folder, 3, 0, resume=True).before == tuple(pairs[:2])
+    assert Verifier(folder, 3, 3, resume=True).before == ()  # distances were not checked
+    write_slice(folder, pairs[2], "wdl", counts, priors, blocks)
+    assert Verifier(folder, 3, 0, resume=True).before == tuple(pairs)
+
+
+def test_a_wrong_value_after_the_pairs_found_right_is_found(folder: Path) -> None:
+    steps = Verifier(folder, 3, 0, resume=True).run()
+    while next(steps).pair.pieces == 2:
+        pass
+    steps.close()
+
+    def make_draws(values: np.ndarray) -> None:
+        values[100:110, 0] = 0
+
+    rewrite(folder, "2100", make_draws)
+    with pytest.raises(TableFileError, match=r"2100\.wdl is wrong: B:W\S+ is stored as a draw"):
+        list(Verifier(folder, 3, 0, resume=True).run())
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", "7", '{"format": 1, "files": [1]}', '{"format": 2, "files": {}}'])
+def test_a_record_of_a_check_that_is_none_is_named(folder: Path, text: str) -> None:
+    (folder / VERIFIED_FILE).write_text(text)
+    done = crownhead_here("tablebase", "verify", "--resume", "--dir", folder)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert "does not say which tables were found right: remove it" in done.stderr
+    assert (folder / VERIFIED_FILE).read_text() == text
+
+
+def test_a_check_tells_how_far_it_is_in_a_pair(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solver, "WHOLE_WORDS", 0)  # small pairs have parts, too
+    monkeypatch.setattr(module, "_WORDS_AT_ONCE", 1)
+    told: dict[str, list[float]] = {}
+    list(Verifier(folder, 3, 0, report=lambda pair, part: told.setdefault(pair.name, []).append(part)).run())
+    assert len(told) == 9
+    assert any(len(parts) > 1 for parts in told.values())
+    for parts in told.values():
+        assert parts == sorted(parts)
+        assert parts[-1] == 1.0
 
 
 def test_files_that_are_missing_are_named(folder: Path) -> None:
@@ -367,7 +445,7 @@ def test_build_reports_what_it_did(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_commands(folder: Path) -> None:
     for name, keys in (
         ("build", {"folder", "pieces", "files", "bytes", "slices_built", "slices_kept", "seconds"}),
-        ("verify", {"folder", "pieces", "positions", "distances", "seconds"}),
+        ("verify", {"folder", "pieces", "positions", "distances", "found_before", "seconds"}),
         ("stats", {"pieces", "slices"}),
     ):
         done = crownhead_here("tablebase", name, "--dir", folder, "--pieces", 3, "--json")

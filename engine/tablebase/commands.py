@@ -188,7 +188,7 @@ def _time(seconds: float) -> str:
     return f"{seconds / 60:,.0f} minutes" if seconds >= 100 else f"{seconds:.0f} s"
 
 
-def verify_command(folder: Path | None, pieces: int | None, quiet: bool) -> dict[str, Any]:
+def verify_command(folder: Path | None, pieces: int | None, quiet: bool, resume: bool = False) -> dict[str, Any]:
     """Checks every position of a folder; see ``crownhead tablebase verify --help``."""
     began = perf_counter()
     if folder is None:
@@ -198,14 +198,17 @@ def verify_command(folder: Path | None, pieces: int | None, quiet: bool) -> dict
         raise ValueError(f"{folder} has no tables; build them with {build_advice(folder, pieces, False)}")
     pieces = pieces or max(pair.pieces for pair, _ in files)
     distances, some = _distances_in(files, pieces)
-    verifier = Verifier(folder, pieces, distances)
-    StepProgress("verifying", quiet).over(verifier.run())
-    counts = slice_counts([folder], lambda pair: pair.pieces <= pieces).values()
+    progress = StepProgress("verifying", quiet)
+    verifier = Verifier(folder, pieces, distances, resume=resume, report=progress.within)
+    progress.over(verifier.run())
+    counts = slice_counts([folder], lambda pair: pair.pieces <= pieces)
+    positions = {material: count.win + count.draw + count.loss for material, count in counts.items()}
     figures = {
         "folder": str(folder),
         "pieces": pieces,
-        "positions": sum(count.win + count.draw + count.loss for count in counts),
+        "positions": sum(positions.values()),
         "distances": distances,
+        "found_before": sum(count for material, count in positions.items() if material.pair in verifier.before),
         "seconds": round(perf_counter() - began, 3),
     }
     what = f", and the distance of those of up to {distances}," if distances else ""
@@ -215,9 +218,10 @@ def verify_command(folder: Path | None, pieces: int | None, quiet: bool) -> dict
         if some
         else ""
     )
+    earlier = f"; an earlier check found {figures['found_before']:,} of them right" if verifier.before else ""
     Console(quiet=quiet, soft_wrap=True).print(
         f"{folder} is right: the value of each of {figures['positions']:,} positions of 2-{pieces} pieces{what} "
-        f"follows from those of its successors ({figures['seconds']:.1f} s).{left}"
+        f"follows from those of its successors ({figures['seconds']:.1f} s{earlier}).{left}"
     )
     return figures
 

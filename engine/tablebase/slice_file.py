@@ -200,6 +200,11 @@ class SliceFile:
         if self._edges[-1] + _DIGEST_BYTES != size:
             raise self._error("is damaged: its blocks do not fit its size")
 
+    @property
+    def digest(self) -> str:
+        """The checksum of the whole file, as it says."""
+        return bytes(self._map[-_DIGEST_BYTES:]).hex()
+
     def check(self) -> None:
         """Checks the checksum of the whole file; raises ``TableFileError`` if it is wrong."""
         with memoryview(self._map) as view:

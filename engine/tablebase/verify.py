@@ -5,8 +5,9 @@ the next one. Distances exclude this: a position in such a cycle never gets a di
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import takewhile
 from pathlib import Path
 
 import numpy as np
@@ -18,13 +19,15 @@ from .distance import EndlessWinError, kept_distances
 from .folder import build_advice
 from .layout import layout_of
 from .material import Material, pairs_up_to
-from .plan import Task, check_disk, drop_spent, room_for
+from .plan import Task, check_disk, drop_spent, room_for, to_fill
 from .slice_file import Kind, SliceFile, TableFileError, file_name, rebuild_advice
 from .solve import Grid, grid_of
 from .solver import Over, Values, Workers, problem_of
+from .verified import Verified
 from .wdl_codec import BLOCK_WORDS
 
 _MOST_NAMED = 3
+_WORDS_AT_ONCE = 1 << 21  # of values; an interrupt waits until they are checked, some seconds
 
 
 class Verifier:
@@ -33,14 +36,30 @@ class Verifier:
     Args:
         distances: largest number of pieces whose files of distances are checked too; 0 for none.
         threads: number of threads; all cores if None.
+        resume: whether to keep in the folder what was found right (``verified``), and to begin after it.
+        report: called with the pair being checked and the fraction of it, 0 to 1, that is checked.
+
+    Attributes:
+        before: the pairs that an earlier check has found right; their files have not changed.
 
     Raises:
-        ValueError: the folder lacks some of the files, or memory and disk do not suffice.
+        ValueError: the folder lacks some of the files, memory and disk do not suffice, or what an earlier check left
+            cannot be read.
+        TableFileError: a file that was found right is damaged.
         StorageError: memory does not suffice, and the folder cannot be written to.
     """
 
-    def __init__(self, folder: Path, pieces: int, distances: int, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        pieces: int,
+        distances: int,
+        threads: int | None = None,
+        resume: bool = False,
+        report: Callable[[Material, float], None] = lambda pair, part: None,
+    ) -> None:
         self._folder, self._pairs = folder, pairs_up_to(pieces)
+        self._most_dated, self._report = distances, report
         most: dict[Kind, int] = {"wdl": pieces, "distance": distances}
         names = [file_name(pair, kind) for kind in most for pair in self._pairs if pair.pieces <= most[kind]]
         missing = [name for name in names if not (folder / name).exists()]
@@ -52,24 +71,57 @@ class Verifier:
                 f"complete it with {build_advice(folder, pieces, any(name.endswith('.distance') for name in missing))}"
             )
         self._threads = threads
+        self._verified = Verified(folder) if resume else None
+        self.before = tuple(takewhile(self._was_right, self._pairs))  # all that these lead to is among them
         self._tables, self._distances = _arrays(folder, pieces, distances)
 
+    def _was_right(self, pair: Material) -> bool:
+        return self._verified is not None and self._verified.holds(self._digests(pair))
+
+    def _digests(self, pair: Material) -> dict[str, str]:
+        """The checksums of a pair's files, which the files match."""
+        kinds: tuple[Kind, ...] = ("wdl", "distance") if pair.pieces <= self._most_dated else ("wdl",)
+        digests = {}
+        for name in (file_name(pair, kind) for kind in kinds):
+            with SliceFile(self._folder / name, checked=True) as file:
+                digests[name] = file.digest
+        return digests
+
     def run(self) -> Iterator[Step]:
-        """Checks pair by pair; raises ``TableFileError`` if a file is damaged or contradicts the rules."""
+        """Checks pair by pair; raises ``TableFileError`` if a file is damaged or contradicts the rules, and
+        ``StorageError`` if what was found right cannot be kept."""
+        rest = self._pairs[len(self.before) :]
+        fill = to_fill(self._pairs, rest, ())
+        dated = to_fill(self._pairs, [pair for pair in rest if pair.pieces <= self._most_dated], ())
 
         def check(pair: Material) -> bool:
-            values = self._check_values(pair, workers)
-            if self._distances is not None and pair.pieces <= self._distances.pieces:
-                self._check_distances(self._distances, pair, values, workers)
-            return True
+            if pair in rest:
+                self._check(pair, workers)
+                return True
+            if pair in fill:
+                with SliceFile(self._folder / file_name(pair, "wdl")) as file:
+                    values = self._tables.restore(file, workers)
+                if self._distances is not None and pair in dated:
+                    self._distances.solve(pair, self._tables, values, workers)
+            return False
 
         with Workers(self._threads) as workers:
-            for number, step in enumerate(in_steps(self._pairs, check)):
+            for step in in_steps(self._pairs, check):
                 yield step
                 for array in (self._tables, self._distances):
                     if array is not None and step.pair.pieces <= array.pieces:
                         array.drop_second(step.pair)
-                drop_spent(self._pairs[number + 1 :], self._tables, self._distances)
+                fill = [pair for pair in fill if pair != step.pair]
+                drop_spent(fill, self._tables, self._distances)
+        if self._verified is not None:
+            self._verified.remove()
+
+    def _check(self, pair: Material, workers: Workers) -> None:
+        values = self._check_values(pair, workers)
+        if self._distances is not None and pair.pieces <= self._most_dated:
+            self._check_distances(self._distances, pair, values, workers)
+        if self._verified is not None:
+            self._verified.add(self._digests(pair))
 
     def _check_values(self, pair: Material, workers: Workers) -> Values:
         """Reads a pair's values and compares those with the first side to move with the ones that follow from their
@@ -93,7 +145,10 @@ class Verifier:
                 word = problem.words_of(part).start + at
                 raise _wrong_value(path, problem.grids[0], word, stored[at], expected[at])
 
-        problem.each(list(range(problem.parts.total)), workers, check)
+        parts, at_once = problem.parts, max(1, _WORDS_AT_ONCE // problem.parts.words)
+        for first in range(0, parts.total, at_once):
+            problem.each(list(range(parts.total))[first : first + at_once], workers, check)
+            self._report(pair, min(1.0, (first + at_once) / parts.total))
         if counts != count_pair(layout, values):
             raise _wrong_counts(path)
         return values

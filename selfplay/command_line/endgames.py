@@ -73,12 +73,16 @@ def tablebase_verify(
         int | None, typer.Option(min=2, max=MOST_PIECES, help="Check tables of 2 to this many pieces; all if left out.")
     ] = None,
     folder: Tables = None,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Keep in the folder what is found right, and begin after it."),
+    ] = False,
     quiet: Json = False,
 ) -> Any:
     """Check the value of every position in the tables against those of all its successors."""
     from engine.tablebase.commands import verify_command
 
-    return verify_command(folder, pieces, quiet)
+    return verify_command(folder, pieces, quiet, resume)
 
 
 @tablebase.command("stats")
