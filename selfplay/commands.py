@@ -170,11 +170,12 @@ def _kept_once_begun(run: RunFolder, is_new: bool) -> Iterator[None]:
 
 
 class _Beginning(NamedTuple):
-    """What a new run begins with; ``first`` and ``teacher`` are networks that were named, or None."""
+    """What a new run begins with: networks that were named, or None."""
 
     config: RunConfig
     first: Checkpoint | None
     teacher: Checkpoint | None
+    opponent: Checkpoint | None
 
 
 def _beginning(request: TrainRequest) -> _Beginning:
@@ -185,13 +186,16 @@ def _beginning(request: TrainRequest) -> _Beginning:
     for key in ("preset", "init", "teacher", "mirror"):
         if key in named and not (key == "teacher" and request.teacher):
             raise RunError(f"--set {key}: use --{key}")
+    if "opponent" in named:
+        raise RunError("--set opponent: use --against")
     for setting in settings:
         if setting.partition("=")[0] in ("stages", "teacher", "teacher.digest"):
             raise RunError(f"--set {setting.partition('=')[0]}: the run writes that itself")
-    teacher = load_checkpoint(checkpoint_folder(request.teacher)) if request.teacher else None
+    teacher, first, opponent = map(_named, (request.teacher, request.init, request.against))
     if teacher is not None:
         changes |= {"teacher": {"digest": teacher.info.digest}}
-    first = load_checkpoint(checkpoint_folder(request.init)) if request.init else None
+    if opponent is not None:  # whose games with the candidates are a measurement, not a gate
+        changes |= {"opponent": {"digest": opponent.info.digest}, "gate": {"rule": "always"}}
     if first is not None:
         if "network" in named:
             raise RunError("a run keeps the size of the network it begins with: leave --set network or --init out")
@@ -200,11 +204,16 @@ def _beginning(request: TrainRequest) -> _Beginning:
     if config.address is not None and config.pool != "ray":
         raise RunError(f"--set address joins a Ray cluster, and the pool is {config.pool}: use --address")
     _check_means(config)
-    if teacher is not None:
-        check_backend(teacher.info.network, config.selfplay.backend)
+    for named_one in (teacher, opponent):
+        if named_one is not None:
+            check_backend(named_one.info.network, config.selfplay.backend)
     for network in (config.network, *([config.student.network] if config.student else [])):
         try_network(network)
-    return _Beginning(config, first, teacher)
+    return _Beginning(config, first, teacher, opponent)
+
+
+def _named(network: str | None) -> Checkpoint | None:
+    return load_checkpoint(checkpoint_folder(network)) if network else None
 
 
 def _check_means(config: RunConfig) -> None:
@@ -215,12 +224,13 @@ def _check_means(config: RunConfig) -> None:
 
 def _begun(run: RunFolder, beginning: _Beginning) -> RunConfig:
     """Writes a new run into its folder, which is locked; returns its configuration."""
-    config, first, teacher = beginning
+    config, first, *others = beginning
     RunFolder.create(run.path, config)
     if first is not None:
         save_checkpoint(run.checkpoint("000000"), first.network, {"steps": 0}, first.info.digest)
-    if teacher is not None:
-        save_checkpoint(run.teacher, teacher.network, teacher.info.figures, teacher.info.parent)
+    for folder, other in zip((run.teacher, run.opponent), others, strict=True):
+        if other is not None:
+            save_checkpoint(folder, other.network, other.info.figures, other.info.parent)
     return config
 
 
@@ -267,8 +277,9 @@ def _resumed(run: RunFolder, request: TrainRequest) -> RunConfig:
     if changed.loop.deterministic and minutes is not None:
         raise RunError("loop.deterministic: time would decide where the run ends; use --set loop.max_iterations=N")
     _check_means(changed)
-    if changed.teacher is not None:
-        check_backend(read_info(run.teacher).network, changed.selfplay.backend)
+    for folder, there in ((run.teacher, changed.teacher), (run.opponent, changed.opponent)):
+        if there is not None:
+            check_backend(read_info(folder).network, changed.selfplay.backend)
     if request.mirror:
         changed = changed.model_copy(update={"mirror": request.mirror})  # kept: later parts of the run update it, too
     elif changed.mirror is not None:

@@ -150,6 +150,8 @@ def test_a_card_names_the_networks_that_a_run_learnt_from() -> None:
     assert told() == "It began with random weights. No games or evaluations of others were used."
     assert told(**first) == "It began with the network aaaaaaaaaaaa."
     assert told(**teacher).startswith("It began with random weights, and learnt from")
+    against = told(**first, opponent={"digest": "c" * 64})
+    assert against.endswith("aaaaaaaaaaaa. All its games were against the network cccccccccccc.")
     assert "aaaaaaaaaaaa, and learnt from the answers of the network bbbbbbbbbbbb" in told(**first, **teacher)
 
 

@@ -93,7 +93,8 @@ def test_a_run_keeps_its_student_and_teacher(setting: str) -> None:
 
 
 def test_every_kept_setting_exists() -> None:
-    config = make_config("quick", ["student.network=wide32"], teacher={"digest": "x"})
+    others = {"teacher": {"digest": "x"}, "opponent": {"digest": "y"}}
+    config = make_config("quick", ["student.network=wide32"], **others)
     fields = config.model_dump(mode="json")
     for key in KEPT:
         inner = fields
@@ -108,6 +109,8 @@ def test_a_run_that_begins_with_a_network_has_its_size_without_a_setting() -> No
     assert training_commands(config) == ["crownhead train --preset smoke --set network=wide32"]
     begun = config.model_copy(update={"init": "x"})
     assert training_commands(begun) == ["crownhead train --preset smoke --init NET"]
+    against = make_config("smoke", opponent={"digest": "y"}, gate={"rule": "always"})
+    assert training_commands(against) == ["crownhead train --preset smoke --against NET --set gate.rule=always"]
 
 
 @pytest.mark.parametrize("key", ["init", "teacher", "mirror"])

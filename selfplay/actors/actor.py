@@ -132,10 +132,15 @@ class Actor:
 
     def _move_finished(self) -> bool:
         """Plays the moves of the finished searches; returns whether there were any."""
-        finished = np.flatnonzero(~self._search.active())
+        finished = self._finished_searches()
         if len(finished):
-            self._play(self._recorded(finished))
+            slots, temperature_at = self._recorded(finished), self._search.config.temperature_at
+            self._play(slots, self._search, [temperature_at(self._games[slot].record.ply) for slot in slots.tolist()])
         return len(finished) > 0
+
+    def _finished_searches(self) -> np.ndarray:
+        """Slots whose moves are to be played."""
+        return np.flatnonzero(~self._search.active())
 
     def stop(self) -> None:
         """Makes ``play`` return soon with the games finished so far; may be called from another thread."""
@@ -146,14 +151,18 @@ class Actor:
         rng, ending = self._search.generator(slot), None
         while ending is not Ending.RUNNING:
             board = self._opening(rng)
-            ending = self._search.set_board(slot, board)
+            ending = self._set_board(slot, board)
             if ending is Ending.RUNNING:
                 record = GameRecordBuilder(self.network, board.fen())
                 self._games[slot] = _Game(record, board.turn, plays_on=rng.random() < self.config.play_on_fraction)
                 if self._search.num_legal(slot) == 1:
                     plies, ending = self._search.play(slot, 0, through_forced=True)
-                    self._note_moves(self._games[slot], 0, plies)
+                    self._note_moves(slot, 0, plies)
         self._search_next([slot])
+
+    def _set_board(self, slot: int, board: Board) -> Ending:
+        """Sets the first position of a game; returns its state."""
+        return self._search.set_board(slot, board)
 
     def _opening(self, rng: np.random.Generator) -> Board:
         """Returns the first position of a new game: a fork, a ballot or one after random moves."""
@@ -185,14 +194,13 @@ class Actor:
                 goes_on[row] = False
         return slots[goes_on]
 
-    def _play(self, slots: np.ndarray) -> None:
-        """Plays the moves that the searches of slots have chosen, and starts the next searches or games."""
-        temperature_at, going_on = self._search.config.temperature_at, []
-        played = self._search.play_all(slots, [temperature_at(self._games[slot].record.ply) for slot in slots.tolist()])
-        verdicts = self._verdicts(slots, played)
+    def _play(self, slots: np.ndarray, search: LockstepSearch, temperatures: list[float]) -> None:
+        """Plays the moves that ``search`` has chosen in slots, and starts the next searches or games."""
+        played, going_on = search.play_all(slots, temperatures), []
+        verdicts = self._verdicts(slots, search, played)
         for slot, (index, plies, ending), verdict in zip(slots.tolist(), played.tolist(), verdicts, strict=True):
             game = self._games[slot]
-            self._note_moves(game, index, plies)
+            self._note_moves(slot, index, plies)
             if ending != Ending.RUNNING:
                 self._finish(slot, _TERMINATIONS[ending], game.turn.other if ending == Ending.LOST else None)
             elif game.record.ply >= self.config.max_plies:
@@ -204,22 +212,23 @@ class Actor:
                 going_on.append(slot)
         self._search_next(going_on)
 
-    def _verdicts(self, slots: np.ndarray, played: np.ndarray) -> list[int]:
+    def _verdicts(self, slots: np.ndarray, search: LockstepSearch, played: np.ndarray) -> list[int]:
         """Returns the outcome by which each game is adjudicated, for the side to move; UNKNOWN: it is played on.
 
         Args:
-            played: what ``LockstepSearch.play_all`` returned for the slots.
+            search, played: where the moves were played, and what its ``play_all`` returned.
         """
         verdicts = np.full(len(slots), UNKNOWN, np.uint8)
         if self.config.adjudicate:
             assert self._knowledge.table is not None
             rows = [row for row, slot in enumerate(slots.tolist()) if not self._games[slot].plays_on]
-            positions, forced = self._search.positions(slots[rows]), played[rows, 1] - 1
+            positions, forced = search.positions(slots[rows]), played[rows, 1] - 1
             verdicts[rows] = adjudicated(self._knowledge.table, positions, self.config.table_pieces, forced)
         return verdicts.tolist()
 
-    def _note_moves(self, game: _Game, index: int, plies: int) -> None:
+    def _note_moves(self, slot: int, index: int, plies: int) -> None:
         """Records the move ``index`` and the ``plies - 1`` forced moves after it."""
+        game = self._games[slot]
         for made in [index] + [0] * (plies - 1):
             game.record.add_move(made)
         if plies % 2:

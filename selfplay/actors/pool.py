@@ -113,6 +113,7 @@ class Pool(ABC):
     def __init__(self, config: RunConfig, start: int) -> None:
         self._config, self.started = config, start
         self._turns = Turns()
+        self._opponent: tuple[Any, ...] = ()  # its weights, if there is one
         self._actors: list[PoolActor] = []
         self._match_number: int | None = None
         self._match_networks: list[Any] = []
@@ -139,6 +140,10 @@ class Pool(ABC):
         """Sets the teacher's weights, which a fraction ``share`` (0 to 1) of the requests use."""
         self._turns.set_teacher(self._shared(weights), share)
 
+    def set_opponent(self, weights: Weights) -> None:
+        """Sets the network that all games of self-play are against, see ``RunConfig.opponent``."""
+        self._opponent = (self._shared(weights),)
+
     def set_match(self, match: PoolMatch | None) -> None:
         """Sets the match whose games are played before shards, in place of an earlier one; None: no match."""
         self._match_number = None if match is None else match.number
@@ -164,7 +169,7 @@ class Pool(ABC):
 
     def _asked(self, handle: Any, part: MatchPart | None) -> Any:
         if part is None:
-            return self._ask(handle, "play", self._turns.next())
+            return self._ask(handle, "play", self._turns.next(), *self._opponent)
         return self._ask(handle, "play_match", part, *self._match_networks)
 
     def _put_back(self, parts: Sequence[MatchPart | None]) -> None:

@@ -88,6 +88,10 @@ class RayProcess:
         """See ``Pool.set_teacher``."""
         self._tell("set_teacher", weights, share)
 
+    def set_opponent(self, weights: Weights) -> None:
+        """See ``Pool.set_opponent``."""
+        self._tell("set_opponent", weights)
+
     def set_match(self, match: PoolMatch | None) -> None:
         """See ``Pool.set_match``."""
         self._tell("set_match", match)

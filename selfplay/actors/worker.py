@@ -25,6 +25,7 @@ from ..matches.record import FORFEIT
 from ..players import evaluator_player
 from ..run.config import RunConfig
 from .actor import Actor, PlayStats
+from .adversary import Adversary
 from .pool_match import MatchPart, MatchPlayed, PoolMatch
 from .shared_evaluator import LANES, SharedEvaluator, shares_evaluator
 from .weights import Weights
@@ -85,9 +86,13 @@ class Worker:
         self._players: dict[str, Player] = {}  # players of matches, by the digests of their networks
         self._stopping = False
 
-    def play(self, weights: Weights) -> Played | None:
-        """Plays until there are enough samples for a shard; None if it was stopped before a game ended."""
-        actor, evaluator = self._prepare(weights)
+    def play(self, weights: Weights, opponent: Weights | None = None) -> Played | None:
+        """Plays until there are enough samples for a shard; None if it was stopped before a game ended.
+
+        Args:
+            opponent: the network of ``RunConfig.opponent``; it stays the same.
+        """
+        actor, evaluator = self._prepare(weights, opponent)
         records, stats = actor.play(self._config.selfplay.positions_per_shard)
         if not records:
             return None
@@ -137,11 +142,11 @@ class Worker:
         for actor, _ in list(self._actors.values()):
             actor.stop()
 
-    def _prepare(self, weights: Weights) -> tuple[Actor, NetworkEvaluator]:
+    def _prepare(self, weights: Weights, opponent: Weights | None) -> tuple[Actor, NetworkEvaluator]:
         teacher = self._config.teacher
         teaches = teacher is not None and weights.digest == teacher.digest
         if teaches not in self._actors:
-            self._actors[teaches] = self._new_actor(weights, teaches)
+            self._actors[teaches] = self._new_actor(weights, teaches, opponent)
         actor, evaluator = self._actors[teaches]
         if actor.network != weights.digest:
             evaluator.update(safetensors.torch.load(weights.data))
@@ -150,11 +155,15 @@ class Worker:
             actor.stop()
         return actor, evaluator
 
-    def _new_actor(self, weights: Weights, teaches: bool) -> tuple[Actor, NetworkEvaluator]:
+    def _new_actor(self, weights: Weights, teaches: bool, opponent: Weights | None) -> tuple[Actor, NetworkEvaluator]:
         evaluator = self._new_evaluator(weights.network())
         seed = self._seed + (1 << 32 if teaches else 0)
         settings, search, knowledge = self._config.selfplay, self._config.search, endgame_knowledge(self._config)
-        return Actor(settings, search, evaluator, seed, weights.digest, knowledge), evaluator
+        common = settings, search, evaluator, seed, weights.digest, knowledge
+        if opponent is None:
+            return Actor(*common), evaluator
+        against = self._new_evaluator(opponent.network())
+        return Adversary(*common, opponent=against, opponent_search=self._config.match_search), evaluator
 
     def _new_evaluator(self, network: Network) -> NetworkEvaluator:
         backend = self._config.selfplay.backend

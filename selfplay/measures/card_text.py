@@ -85,6 +85,8 @@ def _training(info: CheckpointInfo, config: RunConfig | None) -> Section:
 def _origin(config: RunConfig) -> str:
     """What a run began with and was taught by."""
     begun = "random weights" if config.init is None else f"the network {config.init[:12]}"
+    if config.opponent is not None:
+        return f"It began with {begun}. All its games were against the network {config.opponent.digest[:12]}."
     if config.teacher is not None:
         return (
             f"It began with {begun}, and learnt from the answers of the network {config.teacher.digest[:12]} as well."

@@ -24,11 +24,12 @@ class GateConfig(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
       neither has happened after ``max_games``, the score decides.
     - ``winrate``: promotes at a score of ``score_threshold`` (AlphaGo Zero: 0.55 of 400 games). The match ends early
       once the remaining games cannot change the decision.
+    - ``always``: promotes every candidate, after ``max_games`` (AlphaZero).
 
     The score is the candidate's fraction of all points: a win has ``win_points``, a draw 1 for each side.
     """
 
-    rule: Literal["sprt", "winrate"] = "sprt"
+    rule: Literal["sprt", "winrate", "always"] = "sprt"
     max_games: int = Field(200, ge=2, description="largest number of games; above 312, games come again")
     elo0: float = Field(0.0, ge=-1000, le=1000, description="hypothesis H0: Elo of the candidate above the best")
     elo1: float = Field(50.0, ge=-1000, le=1000, description="hypothesis H1: Elo of the candidate above the best")
@@ -125,6 +126,8 @@ class Gate:
     def _decide(self) -> Decision | None:
         config, tally = self.config, self.tally
         left = max(0, config.max_games - tally.games)
+        if config.rule == "always":
+            return None if left > 0 else "promote"
         if config.rule == "sprt":
             lower, upper = self.llr_bounds
             llr = self.llr

@@ -52,6 +52,10 @@ class TrainRequest:
         str | None,
         typer.Option(metavar="NET", help="Learn from this network's answers as well; see --set teacher.*"),
     ] = None
+    against: Annotated[
+        str | None,
+        typer.Option(metavar="NET", help="Play all games against this network, which does not learn: an adversary."),
+    ] = None
     mirror: Annotated[
         str | None,
         typer.Option(
@@ -70,7 +74,11 @@ class TrainRequest:
             raise RequestError(f"--address joins a Ray cluster: leave --pool {self.pool} out")
         if self.game not in (None, *GAMES):
             raise RequestError(f"--game {self.game!r}: choose one of {', '.join(GAMES)}")
-        for what, option, given in (("network", "--init", self.init), ("teacher", "--teacher", self.teacher)):
+        for what, option, given in (
+            ("network", "--init", self.init),
+            ("teacher", "--teacher", self.teacher),
+            ("opponent", "--against", self.against),
+        ):
             if self.resume and given:
                 raise RequestError(f"a resumed run keeps its own {what}: {option} cannot be given with --resume")
         named = {setting.partition("=")[0] for setting in self.settings or ()}

@@ -108,6 +108,15 @@ class TeacherConfig(_Settings):
     plays: float = Field(0.0, ge=0, le=1, description="fraction of the shards whose games are searched with it")
 
 
+class OpponentConfig(_Settings):
+    """A network that never learns, kept in the folder ``opponent`` of the run: all games are against it.
+
+    In these games, and in those that take the place of the gate, it searches as ``match_search`` says.
+    """
+
+    digest: str = Field(description="digest of its weights")
+
+
 class StudentConfig(_Settings):
     """A second network trained on the same samples, kept in the folder ``student`` of each checkpoint.
 
@@ -148,6 +157,7 @@ class RunConfig(_Settings):
     network: NetworkConfig = NETWORKS["4x48"]
     student: StudentConfig | None = Field(None, description="a second network in training, for games with time limits")
     teacher: TeacherConfig | None = Field(None, description="see ``crownhead train --teacher``")
+    opponent: OpponentConfig | None = Field(None, description="see ``crownhead train --against``")
     search: SearchConfig = SearchConfig()
     selfplay: SelfPlayConfig = SelfPlayConfig()
     match_search: SearchConfig = SearchConfig()
@@ -174,6 +184,8 @@ class RunConfig(_Settings):
             raise ValueError("loop.minutes or loop.max_iterations must be set, else the run never ends")
         if self.loop.deterministic and (self.loop.minutes is not None or self.selfplay.actors != 1):
             raise ValueError("loop.deterministic needs selfplay.actors=1, loop.minutes=null and loop.max_iterations")
+        if self.opponent is not None and self.teacher is not None and self.teacher.plays > 0:
+            raise ValueError("teacher.plays must be 0 in a run whose games are all against one network")
         trainers = [self.trainer] + ([self.student.trainer] if self.student else [])
         by_time = any(trainer.schedule == "cosine" and trainer.schedule_steps == 0 for trainer in trainers)
         if by_time and self.loop.minutes is None:

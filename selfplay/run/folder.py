@@ -59,6 +59,7 @@ class RunFolder:
         self.trainer_path = self.path / "trainer.safetensors"  # learner: weights, average, optimizer, number of steps
         self.student_path = self.path / "student.safetensors"  # the same for the student, if there is one
         self.teacher = self.path / "teacher"  # checkpoint of the teacher, if there is one
+        self.opponent = self.path / "opponent"  # checkpoint of the opponent of all games, if there is one
         self.shards = self.path / "shards"  # games
         self.checkpoints = self.path / "checkpoints"  # 000000 (random weights), 000001, ...: candidates
         self.gate_path = self.path / "gate.json"  # games of the gate in play, to survive a kill

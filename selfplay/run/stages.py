@@ -27,6 +27,7 @@ KEPT = {
     "network": "its weights have that size",
     "student.network": "its weights have that size",
     "teacher.digest": "its teacher is in its folder",
+    "opponent": "its opponent is in its folder",
     "init": "it has begun",
     "seed": "its games follow from it",
     "pool": "use --pool",
@@ -109,13 +110,19 @@ def training_commands(config: RunConfig) -> list[str]:
     name = config.preset if config.preset in PRESETS else DEFAULT_PRESET
     base = make_config(name)
     preset, own = flat_settings(base), flat_settings(first.model_copy(update={"preset": name}))
-    named = {"init", "teacher.digest", "mirror"}  # by options; what repeats a run needs a copy of its own
+    named = {
+        "init",
+        "teacher.digest",
+        "opponent.digest",
+        "mirror",
+    }  # by options; what repeats a run needs a copy of its own
     differs = [key for key in own if key not in preset or own[key] != preset[key]]
     changed = {key: own[key] for key in differs if key not in named and not key.startswith("network.")}
     if first.network != base.network and first.init is None:  # else it has that network's size
         names = [name for name, network in NETWORKS.items() if network == first.network]
         changed = {"network": names[0] if names else first.network.model_dump(), **changed}
-    begun = " --init NET" * (first.init is not None) + " --teacher NET" * (first.teacher is not None)
+    options = {"--init": first.init, "--teacher": first.teacher, "--against": first.opponent}
+    begun = "".join(f" {option} NET" for option, network in options.items() if network is not None)
     stages = [{key: after for key, (_, after) in stage.changes.items()} for stage in config.stages]
     return [
         " ".join([command, *(f"--set {_setting(key, value)}" for key, value in changes.items())])

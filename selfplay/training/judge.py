@@ -7,6 +7,7 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from learner.checkpoint import load_checkpoint, read_info, save_checkpoint
@@ -25,6 +26,9 @@ from ..run.folder import Promotion, RunFolder
 from .exam import exam_accuracy
 from .open_match import OpenMatch
 
+OPPONENT = "opponent"
+"""Name in the ratings of the network that all games are against."""
+
 
 class Judge:
     """Holds a run's state and ratings, and the match in play.
@@ -34,6 +38,7 @@ class Judge:
 
     Attributes:
         steps: training steps of the candidate judged now or last.
+        opponent: the network that all games are against, and the matches of candidates, too; None: there is none.
         seconds: seconds from the start of the last gate to the end of the last match, with an anchor or at the gate.
 
     Raises:
@@ -49,6 +54,7 @@ class Judge:
         names = ["000000", *(promotion.checkpoint for promotion in self.state.promotions)]
         self._promoted = [read_info(folder.checkpoint(name)).digest for name in names]
         self._best = self._weights(self.state.best)
+        self.opponent = None if config.opponent is None else _weights_in(folder.opponent)
         self._gate: Gate | None = None
         self._open: OpenMatch | None = None
         self._matches, self._began = 0, time.monotonic()
@@ -75,6 +81,11 @@ class Judge:
     @property
     def _candidate(self) -> str:
         return f"{self.state.iteration + 1:06d}"
+
+    @property
+    def _defender(self) -> str:
+        """Name of the network that candidates play against."""
+        return self.state.best if self.opponent is None else OPPONENT
 
     def begin(self, pool: Source, network: Network, student: Network | None, figures: Mapping[str, Any]) -> None:
         """Saves a candidate as a checkpoint and opens the gate.
@@ -118,16 +129,15 @@ class Judge:
             self._open_anchor(pool, anchors[0])
 
     def _weights(self, name: str) -> Weights:
-        checkpoint = load_checkpoint(self._folder.checkpoint(name))
-        return Weights.of(checkpoint.network, checkpoint.info.digest)
+        return _weights_in(self._folder.checkpoint(name))
 
     def _open_gate(self, pool: Source) -> None:
-        name, best, config = self._candidate, self.state.best, self._config.gate
+        name, config = self._candidate, self._config.gate
         self.steps, self._began = self._folder.steps_of(self.state.iteration + 1), time.monotonic()
         self._gate = gate = Gate(config)
-        networks = self._weights(name), self._best
+        networks = self._weights(name), self.opponent or self._best
         seed = self._config.seed + self.state.iteration + 1
-        match = PoolMatch(self._next_number(), (name, best), networks, None, seed, config.max_games)
+        match = PoolMatch(self._next_number(), (name, self._defender), networks, None, seed, config.max_games)
         search = self._config.match_search
         opened = OpenMatch(match, lambda game: gate.add_game(game.score) is not None, self._folder.gate_path, search)
         self._play(pool, match, opened)
@@ -157,7 +167,7 @@ class Judge:
 
     def _pass_or_keep(self, gate: Gate, pool: Source, minutes: float) -> None:
         name, report, state = self._candidate, gate.report(), self.state
-        self.ratings.add(_pairing(name, state.best, report))
+        self.ratings.add(_pairing(name, self._defender, report))
         if gate.decision == "promote":
             self._best = self._weights(name)
             pool.set_weights(self._best)
@@ -199,6 +209,11 @@ class Judge:
         for path in others[: -self._config.loop.keep_checkpoints]:
             doomed = path.rename(path.with_name(f".{path.name}.old"))  # so a kill leaves no half checkpoint
             shutil.rmtree(doomed, ignore_errors=True)
+
+
+def _weights_in(folder: Path) -> Weights:
+    checkpoint = load_checkpoint(folder)
+    return Weights.of(checkpoint.network, checkpoint.info.digest)
 
 
 def _pairing(player_a: str, player_b: str, report: TallyFigures) -> PairingResult:

@@ -191,6 +191,8 @@ class Training:
             closing.callback(self._curves.close)
             closing.callback(lambda: self._take_in(pool.close()))
             closing.callback(self._save)
+            if self._judge.opponent is not None:
+                pool.set_opponent(self._judge.opponent)
             self._judge.resume(pool)
             if self.config.teacher is not None:
                 network = load_checkpoint(self.folder.teacher).network
