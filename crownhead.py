@@ -161,6 +161,8 @@ def perft(
     """Count the positions after exactly DEPTH plies, to check and time the move generator."""
     from engine.perft import perft_report
 
+    if divide and depth == 0:
+        raise ValueError("--divide counts after each move: choose a DEPTH of at least 1")
     report = perft_report(depth, fen, distinct, divide)
     if not quiet:
         for move, nodes in report.get("divide", {}).items():

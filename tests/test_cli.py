@@ -104,6 +104,11 @@ def test_analyse(checkpoint: Path) -> None:
     ("arguments", "words"),
     [
         (["perft", "six"], "depth"),
+        (["perft", "0", "--divide"], "--divide counts after each move"),
+        (["tablebase", "encode", "out", "--net", "net", "--seed", "2"], "--minutes and --seed are for training"),
+        (["tablebase", "encode", "out", "--net", "net", "--minutes", "12"], "--minutes and --seed are for training"),
+        (["puzzles", "make", "out", "--games", "games.pdn", "--seed", "1"], "--seed is for self-play"),
+        (["rules", "--seed", "2"], "--seed is for --learn and --out"),
         (["perft", "3", "--fen", "B:W40:B1"], "40"),
         (["perft", "3", "--fen", "nonsense"], "nonsense"),
         (["perft", "3", "--fen", ""], "is empty: give one"),

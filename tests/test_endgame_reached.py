@@ -1,5 +1,6 @@
 """Positions around games: walks, exact values from files, samplers of lists and mixtures, wider networks."""
 
+import errno
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -12,6 +13,7 @@ from solved_tables import solve_tables
 from engine.bitboard import FAR_ROW, HOME_ROW
 from engine.board import Board
 from engine.fen import Color, format_fen
+from engine.files import StorageError
 from engine.tablebase import MissingTableError
 from engine.tablebase.dense import DenseTables, load_tables
 from engine.tablebase.folder import SHIPPED
@@ -37,7 +39,7 @@ from learner.endgame.reached import around, reached_sampler, some, with_tables
 from learner.endgame.training import EndgameTrainer
 from learner.endgame.walks import WalkSampler, walked
 from learner.endgame.widening import sizes_of, widened
-from selfplay.run.reached import ReachedError, reached_positions
+from selfplay.run.reached import ReachedError, reached_positions, shards_of
 
 MATERIALS = materials_between(2, 4)
 
@@ -255,3 +257,15 @@ def test_games_of_runs_and_files_are_read(tmp_path: Path) -> None:
         reached_positions(tmp_path, 4)
     values = labelled(found, tables()).values
     assert len(values) == 4
+
+
+def test_a_folder_of_shards_that_cannot_be_read_is_not_said_to_be_empty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(folder: Path) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(folder))
+
+    (tmp_path / "shards").mkdir()
+    monkeypatch.setattr(Path, "iterdir", refused)
+    with pytest.raises(StorageError, match=r"cannot read .*shards: Permission denied"):
+        shards_of(tmp_path)

@@ -412,6 +412,15 @@ def test_two_processes_verify_with_files_of_their_own(
     assert names == {"verify.1.words", "verify.2.words"}
 
 
+def test_a_build_that_is_refused_leaves_no_new_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.tablebase.plan.available_memory", lambda: 1 << 20)
+    (tmp_path / "old").mkdir()
+    for name in ("new", "old"):
+        with pytest.raises(ValueError, match="choose fewer pieces"):
+            Builder(tmp_path / name, 7)
+    assert [path.name for path in tmp_path.iterdir()] == ["old"]
+
+
 def test_one_build_at_a_time(tmp_path: Path, little_memory: None) -> None:
     first = Builder(tmp_path, 3, threads=1)
     with pytest.raises(ValueError, match="another build is running in"):

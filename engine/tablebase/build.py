@@ -112,12 +112,18 @@ class Builder:
         report: Callable[[Material, float], None] = lambda pair, part: None,
     ) -> None:
         check_pieces(pieces)
+        is_new = not folder.exists()
         make_folder(folder)
         remove_stale_temporaries(folder)
         self._pairs = pairs_up_to(pieces) if only is None else to_fill(pairs_up_to(pieces), only, ())
         self._only = only
         task = Task(tuple(self._pairs), pieces if distance else 0)
-        self._tables, self._distances = _arrays(folder, pieces, task, only)
+        try:
+            self._tables, self._distances = _arrays(folder, pieces, task, only)
+        except ValueError:
+            if is_new:  # an empty folder would be left of a build that was refused
+                folder.rmdir()
+            raise
         self._tables.report = report
         self.folder, self.pieces = folder, pieces
         self._threads = threads

@@ -104,15 +104,18 @@ def tablebase_encode(
     folder: Tables = None,
     net: Annotated[Path | None, typer.Option(help="Pair network for the code; if left out, one is trained.")] = None,
     minutes: Annotated[
-        float, typer.Option(min=0.01, help="Minutes of processor time for training without --net; coding takes more.")
-    ] = 12.0,
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Seed of the training.")] = 1,
+        float | None,
+        typer.Option(min=0.01, help="Minutes of processor time for training [12]; coding takes more."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, max=MAX_SEED, help="Seed of the training [1].")] = None,
     quiet: Json = False,
 ) -> Any:
     """Encode all tables in one small file, without loss: a network and corrections of its errors."""
     from learner.endgame.codec_commands import encode_command
 
-    return encode_command(folder, pieces, output, net, minutes, seed, quiet)
+    if net is not None and (minutes, seed) != (None, None):
+        raise ValueError("--minutes and --seed are for training, and --net names a network that has learnt: choose")
+    return encode_command(folder, pieces, output, net, minutes or 12.0, 1 if seed is None else seed, quiet)
 
 
 @tablebase.command("decode")
@@ -171,7 +174,9 @@ def rules(
         int | None,
         typer.Option("--rules", min=2, max=200, help="Largest number of rules to learn, with --learn; 60 if left out."),
     ] = None,
-    seed: Seed = 1,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=MAX_SEED, help="Seed of the positions drawn, with --learn or --out [1].")
+    ] = None,
     folder: Tables = None,
     quiet: Json = False,
 ) -> Any:
@@ -181,7 +186,9 @@ def rules(
     """
     from learner.endgame.rules_commands import rules_command
 
-    return rules_command(out, learn, most, seed, folder, quiet)
+    if learn is None and out is None and seed is not None:
+        raise ValueError("--seed is for --learn and --out: without these no positions are drawn")
+    return rules_command(out, learn, most, 1 if seed is None else seed, folder, quiet)
 
 
 @dataclass(frozen=True)

@@ -30,13 +30,16 @@ class MakePuzzlesRequest:
     simulations: Annotated[
         int, typer.Option(min=100, max=_MOST_SIMULATIONS, help="Simulations after each move that tables do not know.")
     ] = 3000
-    seed: Annotated[int, typer.Option(min=0, max=(1 << 32) - 1, help="Seed of self-play.")] = 1
+    seed: Annotated[int | None, typer.Option(min=0, max=(1 << 32) - 1, help="Seed of self-play [1].")] = None
     folder: Tables = None
 
     def execute(self, quiet: bool) -> "MadeFigures":
         from ..puzzles.making import make_puzzles
 
-        return make_puzzles(self.out, self.number, self.games, self.folder, self.simulations, self.seed, quiet)
+        if self.games is not None and self.seed is not None:
+            raise ValueError("--seed is for self-play: leave it out, or --games")
+        seed = 1 if self.seed is None else self.seed
+        return make_puzzles(self.out, self.number, self.games, self.folder, self.simulations, seed, quiet)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.files import cannot_read
 from engine.tablebase.material import MIN_PIECES
 from learner.endgame.reached import some
 from learner.expert.games import read_expert_games
@@ -42,12 +43,20 @@ def shards_of(place: Path) -> list[Path]:
     Raises:
         ReachedError: there are none.
         ConfigError, OtherGameError: the run's configuration cannot be read, or is for another game.
+        StorageError: a folder cannot be read.
     """
     run = RunFolder(place)
     if run.config_path.is_file():
         read_config(run.config_path)  # raises
-    folders = run.shards, place
-    shards = next((found for folder in folders if (found := sorted(folder.glob(f"*{SUFFIX}")))), [])
+    folders = [folder for folder in (run.shards, place) if folder.is_dir()]
+    shards = next((found for folder in folders if (found := _shards_in(folder))), [])
     if not shards:
         raise ReachedError(f"{place} has no games: name the folder of a run, or of its shards")
     return shards
+
+
+def _shards_in(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.iterdir() if path.suffix == SUFFIX)
+    except OSError as error:
+        raise cannot_read(folder, error) from error
