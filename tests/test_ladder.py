@@ -207,6 +207,27 @@ def test_a_table_without_anchors_begins_with_the_oldest_network_it_knows(tmp_pat
     assert {line.player: line.rating for line in ratings.table()}["000006"] == 0
 
 
+def test_the_opponent_of_all_games_is_no_anchor(tmp_path: Path) -> None:
+    """Else the ratings of a run against one network jumped at each gate, until the anchors were met again."""
+    ratings = Ratings(tmp_path / "elo.json")
+    ratings.add(PairingResult("000001", "opponent", 0, 1, 3))
+    assert ratings.reference == "opponent"
+    ratings.add(PairingResult("000001", "random", 3, 0, 1))
+    ratings.add(PairingResult("000002", "opponent", 1, 0, 3))
+    assert ratings.reference == "random"
+
+
+def test_players_without_a_link_to_the_reference_have_no_rating_yet(tmp_path: Path) -> None:
+    """In the table that a run against one network began anew, the next gate was an error at each --resume."""
+    ratings = Ratings(tmp_path / "elo.json")
+    ratings.add(PairingResult("000002", "random", 3, 0, 1))
+    ratings.add(PairingResult("000003", "opponent", 1, 0, 3))
+    ratings.save()
+    assert {line.player for line in Ratings(tmp_path / "elo.json").table()} == {"000002", "random"}
+    ratings.add(PairingResult("000003", "random", 4, 0, 0))
+    assert {line.player for line in ratings.table()} == {"000002", "000003", "opponent", "random"}
+
+
 @pytest.mark.parametrize("anchors", [(), ("random", "rollout:200")])
 def test_rejected_candidates_are_rated_as_in_a_fit_of_all(
     tmp_path: Path, anchors: tuple[str, ...], monkeypatch: pytest.MonkeyPatch

@@ -1,7 +1,8 @@
 """The Elo table of a run, from all matches between its networks and with the anchors."""
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 
 from engine.files import atomic_write, read_bytes, sha256_of
@@ -10,6 +11,8 @@ from .elo import EloRating, PairingResult, Tally, fit_elo, rating_beside
 
 _VERSION = 2
 _FIRST_NETWORK = "000000"
+OPPONENT = "opponent"
+"""Name of the network that all games of a run are against, see ``RunConfig.opponent``."""
 
 
 class RatingsError(ValueError):
@@ -46,10 +49,13 @@ class Ratings:
 
     @property
     def reference(self) -> str:
-        """The player rated 0: the anchor met last, so that runs can be compared; without anchors the oldest network."""
-        anchors = [result.player_b for result in self.results if not result.player_b.isdigit()]
-        networks = [name for result in self.results for name in (result.player_a, result.player_b)]
-        return anchors[-1] if anchors else min(networks, default=_FIRST_NETWORK)
+        """The player rated 0: the anchor met last, so that runs can be compared; without anchors the opponent of all
+        games or, in other runs, the oldest network."""
+        players = [name for result in self.results for name in (result.player_a, result.player_b)]
+        anchors = [name for name in players if not name.isdigit() and name != OPPONENT]
+        if anchors:
+            return anchors[-1]
+        return OPPONENT if OPPONENT in players else min(players, default=_FIRST_NETWORK)
 
     def add(self, result: PairingResult) -> None:
         """Adds a match; it replaces an earlier match between the same players (which a kill made the run repeat)."""
@@ -62,12 +68,14 @@ class Ratings:
 
         The file does not say which games were pairs: all count as single games, so errors are rather too large. A
         candidate that has met one player only, as those that were not promoted, is rated beside that player: with
-        thousands of them the fit would take minutes.
+        thousands of them the fit would take minutes. Players that no games link to the reference are left out: in a
+        new table, the opponent of all games and a candidate before it meets the anchors.
         """
-        tallies = [(player_a, player_b, Tally.of_games(*counts)) for player_a, player_b, *counts in self.results]
+        reference = self.reference
+        tallies = [(a, b, Tally.of_games(*counts)) for a, b, *counts in _linked(self.results, reference)]
         if not tallies:
             return []
-        reference, met = self.reference, Counter(name for pairing in tallies for name in pairing[:2])
+        met = Counter(name for pairing in tallies for name in pairing[:2])
         beside = [
             (candidate, other, tally)
             for candidate, other, tally in tallies
@@ -95,3 +103,17 @@ class Ratings:
             "checksum": self._checksum(),
         }
         atomic_write(self._path, (json.dumps(fields, indent=1) + "\n").encode())
+
+
+def _linked(results: Sequence[PairingResult], player: str) -> list[PairingResult]:
+    """The results of players whom a chain of games links to ``player``."""
+    met = defaultdict[str, set[str]](set)
+    for result in results:
+        met[result.player_a].add(result.player_b)
+        met[result.player_b].add(result.player_a)
+    linked, fresh = {player}, [player]
+    while fresh:
+        others = met[fresh.pop()] - linked
+        linked |= others
+        fresh += others
+    return [result for result in results if result.player_a in linked]

@@ -20,14 +20,11 @@ from ..actors.weights import Weights
 from ..games.shards import ShardInfo
 from ..rating.elo import PairingResult, TallyFigures
 from ..rating.gate import Gate
-from ..rating.ratings import Ratings
+from ..rating.ratings import OPPONENT, Ratings
 from ..run.config import RunConfig
 from ..run.folder import Promotion, RunFolder
 from .exam import exam_accuracy
 from .open_match import OpenMatch
-
-OPPONENT = "opponent"
-"""Name in the ratings of the network that all games are against."""
 
 
 class Judge:
