@@ -13,6 +13,7 @@ from test_inference import moderate
 from training_runs import SHORT, assert_refused, events, trained
 
 from engine.fen import Color
+from engine.pdn import read_games
 from engine.players.base import search_moves
 from engine.search import LockstepSearch, SearchConfig, UniformEvaluator
 from engine.tablebase import open_tablebase
@@ -24,6 +25,7 @@ from selfplay.actors.pool import ThreadPool
 from selfplay.actors.weights import Weights
 from selfplay.games.endgame import EndgameKnowledge
 from selfplay.games.records import ADJUDICATION, GameRecord
+from selfplay.games.shards import read_shard
 from selfplay.matches.match import PLY_CAP
 from selfplay.run.config import ConfigError, SelfPlayConfig, make_config
 from selfplay.run.folder import RunFolder
@@ -139,12 +141,25 @@ def test_a_run_against_a_network(tmp_path: Path) -> None:
     assert (gate["rule"], gate["games"]) == ("always", 2)
     results = json.loads((run / "elo.json").read_text())["results"]
     assert [result[:2] for result in results] == [["000001", "opponent"]]
+    check_names(run, tmp_path / "games.pdn", json.loads((run / "config.json").read_text())["opponent"]["digest"])
     again = trained("--run", run, "--resume", "--set", "loop.max_iterations=2")
     assert (again["iterations"], again["promotions"]) == (2, 2)
     assert_refused(crownhead_here("train", "--run", run, "--resume", "--against", "champion"), "keeps its own opponent")
     assert_refused(
         crownhead_here("train", "--run", run, "--resume", "--set", "opponent=null"), "cannot change a run under way"
     )
+
+
+def check_names(run: Path, out: Path, opponent: str) -> None:
+    """The games in PDN name the opponent, too, also where only the shards are named."""
+    records = [record for path in sorted((run / "shards").iterdir()) for record in read_shard(path).iter_games()]
+    for place in (run, run / "shards"):
+        out.unlink(missing_ok=True)
+        assert crownhead_here("games", place, "--out", out).returncode == 0
+        for game, record in zip(read_games(out.read_text()), records, strict=True):
+            side = str(own_side(record))
+            assert game.headers[side] == record.network[:12]
+            assert game.headers["White" if side == "Black" else "Black"] == opponent[:12]
 
 
 @pytest.mark.parametrize(
