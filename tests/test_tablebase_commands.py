@@ -168,6 +168,17 @@ def test_a_check_that_ended_early_goes_on(folder: Path) -> None:
     assert checked_by(Verifier(folder, 3, 3, resume=True)) == every  # the last check has ended
 
 
+def test_a_check_of_fewer_pieces_keeps_what_a_larger_one_has_found(folder: Path) -> None:
+    steps = Verifier(folder, 3, 0, resume=True).run()
+    pairs = [next(steps).pair for _ in range(6)]
+    steps.close()
+    assert pairs[-1].pieces == 3
+    list(Verifier(folder, 2, 0, resume=True).run())
+    assert Verifier(folder, 3, 0, resume=True).before == tuple(pairs)
+    list(Verifier(folder, 3, 0, resume=True).run())
+    assert not (folder / VERIFIED_FILE).exists()
+
+
 def test_a_file_that_changed_is_checked_again_with_all_that_follow(folder: Path) -> None:
     """The file written anew has the same values, but another checksum."""
     steps = Verifier(folder, 3, 0, resume=True).run()

@@ -1,6 +1,6 @@
 """What a check of tables has found right so far, in a file beside them: a check that ended early goes on from there."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -45,7 +45,10 @@ class Verified:
         self._digests.update(digests)
         atomic_write(self._path, sealed({"format": _FORMAT, "files": self._digests}))
 
-    def remove(self) -> None:
-        """Removes the file, whose check is done."""
-        with suppress(OSError):
-            self._path.unlink()
+    def close(self, checked: Collection[str]) -> None:
+        """Removes the file after a check of the files named ``checked``, unless it also holds others: a check of more
+        pieces has not ended."""
+        others = (self._path.with_name(name) for name in self._digests if name not in checked)
+        if not any(other.exists() for other in others):
+            with suppress(OSError):
+                self._path.unlink()

@@ -61,7 +61,9 @@ class Verifier:
         self._folder, self._pairs = folder, pairs_up_to(pieces)
         self._most_dated, self._report = distances, report
         most: dict[Kind, int] = {"wdl": pieces, "distance": distances}
-        names = [file_name(pair, kind) for kind in most for pair in self._pairs if pair.pieces <= most[kind]]
+        self._names = names = [
+            file_name(pair, kind) for kind in most for pair in self._pairs if pair.pieces <= most[kind]
+        ]
         missing = [name for name in names if not (folder / name).exists()]
         if missing:
             more = ", ..." if len(missing) > _MOST_NAMED else ""
@@ -114,7 +116,7 @@ class Verifier:
                 fill = [pair for pair in fill if pair != step.pair]
                 drop_spent(fill, self._tables, self._distances)
         if self._verified is not None:
-            self._verified.remove()
+            self._verified.close(self._names)
 
     def _check(self, pair: Material, workers: Workers) -> None:
         values = self._check_values(pair, workers)
