@@ -25,7 +25,7 @@ from .players import checkpoint_folder, make_player
 from .progress import TrainingProgress
 from .rating.ratings import Ratings
 from .requests import AnalyseRequest, TrainRequest
-from .run.config import DEFAULT_PRESET, RunConfig, make_config
+from .run.config import AGAINST, DEFAULT_PRESET, RunConfig, make_config
 from .run.folder import RunError, RunFolder
 from .run.mirror import Mirror
 from .run.stages import next_stage
@@ -194,8 +194,8 @@ def _beginning(request: TrainRequest) -> _Beginning:
     teacher, first, opponent = map(_named, (request.teacher, request.init, request.against))
     if teacher is not None:
         changes |= {"teacher": {"digest": teacher.info.digest}}
-    if opponent is not None:  # whose games with the candidates are a measurement, not a gate
-        changes |= {"opponent": {"digest": opponent.info.digest}, "gate": {"rule": "always"}}
+    if opponent is not None:
+        changes |= {"opponent": {"digest": opponent.info.digest}, **AGAINST}
     if first is not None:
         if "network" in named:
             raise RunError("a run keeps the size of the network it begins with: leave --set network or --init out")

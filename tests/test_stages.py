@@ -109,8 +109,15 @@ def test_a_run_that_begins_with_a_network_has_its_size_without_a_setting() -> No
     assert training_commands(config) == ["crownhead train --preset smoke --set network=wide32"]
     begun = config.model_copy(update={"init": "x"})
     assert training_commands(begun) == ["crownhead train --preset smoke --init NET"]
-    against = make_config("smoke", opponent={"digest": "y"}, gate={"rule": "always"})
-    assert training_commands(against) == ["crownhead train --preset smoke --against NET --set gate.rule=always"]
+
+
+def test_a_run_against_a_network_is_repeated_with_its_rule_of_the_gate() -> None:
+    """``--against`` begins with another rule than the preset, whose own rule may have been chosen."""
+    begun = {"opponent": {"digest": "y"}, "gate": {"rule": "always"}}
+    command = "crownhead train --preset smoke --against NET"
+    assert training_commands(make_config("smoke", **begun)) == [command]
+    chosen = make_config("smoke", ["gate.rule=winrate"], **begun)
+    assert training_commands(chosen) == [f"{command} --set gate.rule=winrate"]
 
 
 @pytest.mark.parametrize("key", ["init", "teacher", "mirror"])

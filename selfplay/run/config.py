@@ -342,6 +342,10 @@ def parse_setting(text: str) -> dict[str, Any]:
     return nested(key, parsed)
 
 
+AGAINST: dict[str, Any] = {"gate": {"rule": "always"}}
+"""What a run with an opponent begins with, beside its preset: games with its candidates are a measurement, no gate."""
+
+
 def make_config(preset: str = DEFAULT_PRESET, settings: Sequence[str] = (), **changes: Any) -> RunConfig:
     """Returns the configuration of a preset with changes.
 

@@ -8,6 +8,7 @@ from typing import Any
 from learner.network import NETWORKS
 
 from .config import (
+    AGAINST,
     DEFAULT_PRESET,
     PRESETS,
     ConfigError,
@@ -108,7 +109,7 @@ def training_commands(config: RunConfig) -> list[str]:
     """
     first = config_at(config, 0)
     name = config.preset if config.preset in PRESETS else DEFAULT_PRESET
-    base = make_config(name)
+    base = make_config(name, **(AGAINST if first.opponent is not None else {}))
     preset, own = flat_settings(base), flat_settings(first.model_copy(update={"preset": name}))
     named = {
         "init",
