@@ -152,6 +152,8 @@ def test_a_card_names_the_networks_that_a_run_learnt_from() -> None:
     assert told(**teacher).startswith("It began with random weights, and learnt from")
     against = told(**first, opponent={"digest": "c" * 64})
     assert against.endswith("aaaaaaaaaaaa. All its games were against the network cccccccccccc.")
+    both = told(**teacher, opponent={"digest": "c" * 64})
+    assert "from the answers of the network bbbbbbbbbbbb as well. All its games were against the" in both
     assert "aaaaaaaaaaaa, and learnt from the answers of the network bbbbbbbbbbbb" in told(**first, **teacher)
 
 

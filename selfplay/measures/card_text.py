@@ -84,16 +84,14 @@ def _training(info: CheckpointInfo, config: RunConfig | None) -> Section:
 
 def _origin(config: RunConfig) -> str:
     """What a run began with and was taught by."""
-    begun = "random weights" if config.init is None else f"the network {config.init[:12]}"
-    if config.opponent is not None:
-        return f"It began with {begun}. All its games were against the network {config.opponent.digest[:12]}."
+    text = f"It began with {'random weights' if config.init is None else f'the network {config.init[:12]}'}"
     if config.teacher is not None:
-        return (
-            f"It began with {begun}, and learnt from the answers of the network {config.teacher.digest[:12]} as well."
-        )
-    if config.init is not None:
-        return f"It began with {begun}."
-    return f"It began with {begun}. No games or evaluations of others were used."
+        text += f", and learnt from the answers of the network {config.teacher.digest[:12]} as well"
+    if config.opponent is not None:
+        return f"{text}. All its games were against the network {config.opponent.digest[:12]}."
+    if config.teacher is not None or config.init is not None:
+        return f"{text}."
+    return f"{text}. No games or evaluations of others were used."
 
 
 def _matches(results: Results) -> Table:
