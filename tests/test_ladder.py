@@ -1,6 +1,7 @@
 """``crownhead ladder``: who meets whom, what is kept, and ratings that can be worked out by hand."""
 
 import json
+import shutil
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from programs import crownhead_here
 from engine.files import StorageError
 from engine.players.base import PlayerSpecError
 from engine.players.spec import NetworkSpec
-from learner.checkpoint import save_checkpoint
+from learner.checkpoint import CheckpointError, save_checkpoint
 from learner.network import NETWORKS, make_network
 from learner.report import evenly_spaced
 from selfplay.games.openings import MatchError
@@ -273,6 +274,13 @@ def run(tmp_path: Path) -> RunFolder:
     ]
     folder.write_state(RunState(iteration=4, best=names[-1], promotions=tuple(promotions)))
     return folder
+
+
+def test_a_network_that_a_copied_run_lacks_is_named(run: RunFolder) -> None:
+    """The message said that its folder was no player, and which players there are."""
+    shutil.rmtree(run.checkpoint("000003"))
+    with pytest.raises(CheckpointError, match=r"000003/checkpoint\.json: No such file"):
+        ladder_command(LadderRequest(run.path, 2), True)
 
 
 def ladder(run: RunFolder, games: int = 2, **options: Any) -> dict[str, Any]:

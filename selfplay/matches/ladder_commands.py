@@ -8,6 +8,7 @@ from typing import NamedTuple
 from engine.claims import claimed
 from engine.console import Console, Table
 from engine.players.spec import NetworkSpec, PlayerSpec, check_simulations, parse_network
+from learner.checkpoint import read_info
 from learner.report import (
     Cell,
     Figure,
@@ -88,6 +89,8 @@ def _climbers(request: LadderRequest) -> _Climbers:
     if not minutes:
         raise RunError(f"{run.path} has promoted no network yet: train it longer first")
     names = evenly_spaced(list(minutes), request.networks)
+    for name in names:
+        read_info(run.checkpoint(name))  # raises: without its checkpoint, a copied run's network would be "no player"
     specs = {name: NetworkSpec(str(run.checkpoint(name))) for name in names}
     return _Climbers(specs, minutes, "promoted networks", "minutes of training", False)
 
@@ -97,6 +100,7 @@ def ladder_command(request: LadderRequest, quiet: bool) -> LadderFigures:
 
     Raises:
         RunError, MatchError: the run has no promoted network, or the settings or files do not fit.
+        CheckpointError: the checkpoint of a promoted network is missing or damaged.
     """
     games, control = request.games, request.control
     climbers = _climbers(request)
