@@ -225,12 +225,15 @@ def _check_means(config: RunConfig) -> None:
 def _begun(run: RunFolder, beginning: _Beginning) -> RunConfig:
     """Writes a new run into its folder, which is locked; returns its configuration."""
     config, first, *others = beginning
-    RunFolder.create(run.path, config)
-    if first is not None:
-        save_checkpoint(run.checkpoint("000000"), first.network, {"steps": 0}, first.info.digest)
-    for folder, other in zip((run.teacher, run.opponent), others, strict=True):
-        if other is not None:
-            save_checkpoint(folder, other.network, other.info.figures, other.info.parent)
+
+    def fill(run: RunFolder) -> None:
+        for folder, other in zip((run.teacher, run.opponent), others, strict=True):
+            if other is not None:
+                save_checkpoint(folder, other.network, other.info.figures, other.info.parent)
+        if first is not None:
+            save_checkpoint(run.checkpoint("000000"), first.network, {"steps": 0}, first.info.digest)
+
+    RunFolder.create(run.path, config, fill)
     return config
 
 

@@ -13,6 +13,7 @@ from test_inference import moderate
 from training_runs import SHORT, assert_refused, events, trained
 
 from engine.fen import Color
+from engine.files import StorageError
 from engine.pdn import read_games
 from engine.players.base import search_moves
 from engine.search import LockstepSearch, SearchConfig, UniformEvaluator
@@ -20,6 +21,7 @@ from engine.tablebase import open_tablebase
 from engine.tablebase.folder import SHIPPED
 from learner.checkpoint import load_checkpoint, save_checkpoint
 from learner.network import NETWORKS
+from selfplay import commands
 from selfplay.actors.adversary import Adversary
 from selfplay.actors.pool import ThreadPool
 from selfplay.actors.weights import Weights
@@ -160,6 +162,23 @@ def check_names(run: Path, out: Path, opponent: str) -> None:
             side = str(own_side(record))
             assert game.headers[side] == record.network[:12]
             assert game.headers["White" if side == "Black" else "Black"] == opponent[:12]
+
+
+@pytest.mark.parametrize("option", ["--against", "--teacher", "--init"])
+def test_a_run_that_was_killed_before_it_had_its_networks_is_none(
+    tmp_path: Path, option: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It asked for --resume, which then lacked the network."""
+
+    def full(*_: object) -> None:
+        raise StorageError(None, "the disk is full")
+
+    save_checkpoint(tmp_path / "net", moderate(NETWORKS["tiny"]))
+    (run := tmp_path / "run").mkdir()
+    monkeypatch.setattr(commands, "save_checkpoint", full)
+    begun = crownhead_here("train", "--preset", "smoke", "--run", run, option, tmp_path / "net")
+    assert_refused(begun, "the disk is full")
+    RunFolder(run).check_free()
 
 
 @pytest.mark.parametrize(

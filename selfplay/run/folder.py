@@ -4,7 +4,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -70,12 +70,19 @@ class RunFolder:
         self.tensorboard = self.path / "tensorboard"  # curves
 
     @staticmethod
-    def create(path: str | os.PathLike[str], config: RunConfig) -> "RunFolder":
-        """Makes a new run; raises ``RunError`` if the folder has one already, or ``StorageError``."""
+    def create(
+        path: str | os.PathLike[str], config: RunConfig, fill: Callable[["RunFolder"], None] = lambda folder: None
+    ) -> "RunFolder":
+        """Makes a new run; raises ``RunError`` if the folder has one already, or ``StorageError``.
+
+        Args:
+            fill: writes the networks that the run begins with.
+        """
         folder = RunFolder(path)
         folder.check_free()
         for part in (folder.path, folder.shards, folder.checkpoints):
             make_folder(part)
+        fill(folder)
         # Last, because a folder with a configuration counts as a run.
         folder.write_state(RunState(minutes_limit=config.loop.minutes))
         atomic_write(folder.config_path, config_json(config))
