@@ -22,6 +22,7 @@ from learner.endgame.codec_file import read_coded, read_header, write_coded
 from learner.endgame.data import EndgameSampler
 from learner.endgame.integer_network import (
     BITS,
+    FINE_STEP,
     ROUNDED_STEP,
     STEPS,
     IntegerNetwork,
@@ -36,8 +37,10 @@ from learner.endgame.integer_network import (
     train_rounded,
     unpack,
 )
+from learner.endgame.member import Member
 from learner.endgame.mixing import ONE, SQUASH, STRETCH, TOP, UNIT, add_logits, learn, predict
 from learner.endgame.networks import PairConfig, PairNetwork, WangNetwork, save_endgame_network
+from learner.endgame.oracle import open_oracle, save_oracle
 from learner.endgame.progress import OracleProgress
 from learner.endgame.training import EndgameTrainer, TrainingSettings
 
@@ -96,7 +99,7 @@ def plain_logits(network: PairNetwork, position: np.ndarray) -> list[int]:
     """Logits of one position, from the rounded weights, in Python's own integers."""
     w: dict[str, list] = {}
     for name, parameter in network.named_parameters():
-        unit = STEPS.get(name, ROUNDED_STEP // 2)
+        unit = STEPS.get(name, FINE_STEP)
         w[name] = (np.rint(parameter.detach().numpy().astype(float) * 2**BITS / unit).astype(int) * unit).tolist()
     features, counts, rows, groups = (part[0].tolist() for part in network.encode(position[None]))
     x = list(w["biases"][rows])
@@ -254,7 +257,7 @@ def test_damaged_and_foreign_files_are_refused_by_name(tables: DenseTables, tmp_
     write_coded(path, tables, 2, small_network(5), threads=1)
     good = path.read_bytes()
     flipped = [bytes([*good[:at], good[at] ^ 4, *good[at + 1 :]]) for at in (0, 9, 40, len(good) // 2, len(good) - 1)]
-    for bad in (*flipped, good[:-1], good[:20], b"", b"CRWNNEU1", b"something else altogether" * 9, good + b"\0"):
+    for bad in (*flipped, good[:-1], good[:20], b"", b"CRWNNEU2", b"something else altogether" * 9, good + b"\0"):
         path.write_bytes(bad)
         with pytest.raises(CodecError, match="coded") as caught:
             read_coded(path)
@@ -346,6 +349,15 @@ def test_a_file_of_another_kind_is_not_replaced(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(StorageError, match=r"games\.pdn exists already and holds no coded tables"):
         encode_command(None, 2, games, None, 1.0, 1, quiet=True)
     assert games.read_text() == "1. 11-15 *"
+
+
+def test_the_network_of_an_oracle_codes_as_it_does_alone(tmp_path: Path) -> None:
+    save_oracle(tmp_path / "oracle", [Member(small_network(pieces), (2, pieces)) for pieces in (3, 4)])
+    for network, (_, pieces) in open_oracle(tmp_path / "oracle").networks:  # which holds rounded weights
+        save_endgame_network(tmp_path / f"{pieces}", network, (2, pieces))
+        for net in ("oracle", f"{pieces}"):
+            encode_command(None, pieces, tmp_path / f"by {net}", tmp_path / net, 1.0, 1, quiet=True)
+        assert (tmp_path / "by oracle").read_bytes() == (tmp_path / f"by {pieces}").read_bytes()
 
 
 def test_a_network_that_is_not_there_is_told_of_before_the_tables_are_read(

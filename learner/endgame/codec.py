@@ -5,9 +5,10 @@ Pair by pair, in the order in which tables are solved, both directions do the sa
 1. Captures and promotions are settled from the pairs before, and so is what one step into a settled position of the
    other side decides: a capture search of two plies, which costs no bits.
 2. The positions with the first side to move that are still open are coded, each as one or two bits (won? if not, and
-   if it can be, lost?). A network in whole numbers judges each; its log-odds are mixed (``mixing``) with what adaptive
-   models expect whose contexts are the network's judgement and the values, known by now, of the positions one and two
-   steps away.
+   if it can be, lost?). A network in whole numbers judges each; where it is not sure, also the positions one step
+   further on, unless these follow from values known by now (a minimax search of two plies). Its log-odds are mixed
+   (``mixing``) with what adaptive models expect whose contexts are these judgements and the values, known by now, of
+   the positions one and two steps away.
 3. The second side's values follow by looking one step ahead.
 
 All arithmetic that decides what is decoded is on integers, so every machine decodes alike.
@@ -20,20 +21,21 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from engine.bitboard import lowest_bit, step
+from engine.bitboard import lowest_bit, step, turned
 from engine.tablebase.coder import STATE_SIZE, finish_encoding, start_decoding, start_encoding
 from engine.tablebase.dense import DenseTables, Step, in_steps
 from engine.tablebase.layout import NUM_KINDS, layout_of, rank_of
 from engine.tablebase.material import Material, pairs_up_to
-from engine.tablebase.solve import Grid, canonical_places, grids_of, place_word, seen_by_mover
+from engine.tablebase.solve import Grid, canonical_places, free_places, grids_of, place_word, seen_by_mover
 from engine.tablebase.solver import Workers
 from engine.tablebase.wdl_codec import DRAWN, LOST, NOT_YET, WON
 
 from .integer_network import IntegerNetwork, judge_integer, new_buffers
-from .mixing import FRESH_MODEL, ONE, UNIT, WEIGHT_BITS, add_logits, clip_logit, code_mixed
+from .mixing import FRESH_MODEL, ONE, TOP, UNIT, WEIGHT_BITS, add_logits, clip_logit, code_mixed
 
-NUM_INPUTS = 9  # inputs of the mixer: the network, and a model in each of eight families of contexts
+NUM_INPUTS = 12  # inputs of the mixer: the network, and a model in each of eleven families of contexts
 _FAMILY_BITS = 16
+_SURE = 6 * UNIT  # log-odds from which on the network is believed without a look ahead
 _NUM_DECISIONS = 4  # won? and lost?, where a loss is possible and where it is not
 _MAX_KNOWN = 7
 _FIRST_WEIGHT = (3 << WEIGHT_BITS) // 10
@@ -128,10 +130,112 @@ def _look_around(word, bit, neighbours, n, values, unknown, around, near):
         near[4 + i] = _state_at(word, place, values, unknown)
 
 
+@njit(cache=True, inline="always")
+def _fine(logit):
+    """Log-odds in 64 steps."""
+    return min(max((logit + 12 * UNIT) * 64 // (24 * UNIT), 0), 63)
+
+
+@njit(cache=True, inline="always")
+def _noted(after, place, values, unknown, seen):
+    """Counts the state of a position in ``seen``, see ``_replies``."""
+    if unknown[after, 0] & place != 0:
+        seen[NOT_YET] += 1
+    elif values[after, 0] & place != 0:
+        seen[WON] += 1
+    else:
+        seen[LOST if values[after, 1] & place != 0 else DRAWN] += 1
+
+
 @njit(cache=True)
-def _contexts(logit, place, around, near, decision, used):
+def _replies(grid, ranks, taken, word, bit, mine, seen):
+    """Counts in ``seen`` int64 [4] the states of the positions that the other side's steps lead to.
+
+    Args:
+        taken: squares of all pieces except the roamer. bit: the roamer's.
+        mine: values and open positions with the first side to move, each uint32 [words, 2].
+    """
+    values, unknown = mine
+    seen[:] = 0
+    for kind in range(2, NUM_KINDS):
+        entry = grid.base[kind] + ranks[kind]
+        for i in range(grid.first[entry], grid.first[entry + 1]):
+            if grid.targets[i] & (taken | bit) == 0:
+                _noted(word + grid.jumps[i], bit, values, unknown, seen)
+    if grid.roamer >= 2:
+        free = free_places(grid.roamer, taken)
+        for direction in range(4):
+            place = step(bit, direction)
+            if (grid.roamer & 1 or direction >= 2) and place & free != 0:
+                _noted(word, place, values, unknown, seen)
+
+
+@njit(cache=True)
+def _consider(after, grid, ranks, taken, word, bit, mine, theirs, judge, ahead):
+    """Takes a position that a step leads to into ``ahead``, see ``_look_ahead``.
+
+    Args:
+        after: own, opp, kings of the position, seen by the side that has made the step.
+        ranks, taken, word, bit: of the position.
+    """
+    values, unknown = theirs
+    network, buffers, logits, seen = judge
+    if unknown[word, 0] & bit == 0:
+        if values[word, 0] & bit == 0:  # a draw: a lost one has made the position before a won one
+            ahead[1] = -TOP
+        return
+    _replies(grid, ranks, taken, word, bit, mine, seen)
+    if seen[LOST] > 0:
+        return
+    safe = seen[DRAWN] > 0 or unknown[word, 1] & bit == 0
+    if seen[NOT_YET] == 0:
+        ahead[1 if safe else 0] = -TOP if safe else TOP
+        return
+    own, opp, kings = after
+    judge_integer(turned(opp), turned(own), turned(kings), network, buffers, logits)
+    if not safe:
+        ahead[0] = max(ahead[0], logits[2] - add_logits(logits[0], logits[1]))
+    ahead[1] = min(ahead[1], logits[0] - logits[1])
+
+
+@njit(cache=True)
+def _look_ahead(own, opp, kings, grid, ranks, taken, word, bit, mine, theirs, judge, ahead):
+    """What the network, and values known by now, say of the positions one step further on.
+
+    Args:
+        mine, theirs: values and open positions with this and with the other side to move, each uint32 [words, 2].
+        judge: the network, and three buffers: its own, logits int64 [3], counts int64 [4].
+        ahead: int64 [2], set: log-odds that the likeliest loss of the opponent is one, and that the unlikeliest of its
+            wins is one.
+    """
+    ahead[0], ahead[1] = -TOP, TOP
+    for kind in range(2):
+        rank = ranks[kind]
+        entry = grid.base[kind] + rank
+        for i in range(grid.first[entry], grid.first[entry + 1]):
+            if grid.targets[i] & (taken | bit) == 0:
+                jump = grid.jumps[i]
+                ranks[kind] = rank + jump // grid.strides[kind]
+                moved = np.uint32(grid.masks[entry] ^ grid.masks[grid.base[kind] + ranks[kind]])
+                crowned = moved if kind == 1 else np.uint32(0)
+                after = own ^ moved, opp, kings ^ crowned
+                _consider(after, grid, ranks, taken ^ moved, word + jump, bit, mine, theirs, judge, ahead)
+                ranks[kind] = rank
+    if grid.roamer < 2:
+        king, free = grid.roamer & 1, free_places(grid.roamer, taken)
+        for direction in range(4):
+            place = step(bit, direction)
+            if (king or direction < 2) and place & free != 0:
+                moved = np.uint32(bit | place)
+                crowned = moved if king else np.uint32(0)
+                after = own ^ moved, opp, kings ^ crowned
+                _consider(after, grid, ranks, taken, word, place, mine, theirs, judge, ahead)
+
+
+@njit(cache=True)
+def _contexts(logit, ahead, place, around, near, decision, used):
     """Sets ``used`` int64 [NUM_INPUTS]: the model of each family for this judgement and these surroundings."""
-    fine = min(max((logit + 12 * UNIT) * 64 // (24 * UNIT), 0), 63)
+    fine = _fine(logit)
     coarse = min(max((logit + 6 * UNIT) * 16 // (12 * UNIT), 0), 15)
     counts = np.int64(0)
     for side in range(2):
@@ -152,6 +256,9 @@ def _contexts(logit, place, around, near, decision, used):
     used[6] = (coarse * 16 + back) * 16 + near[4] * 4 + near[5]
     used[7] = fine * 27 + counts // 27
     used[8] = place * 64 + fine
+    used[9] = ahead
+    used[10] = ahead * 64 + fine
+    used[11] = (ahead * 16 + back) * 27 + counts // 27
     for i in range(1, NUM_INPUTS):
         used[i] += (i * _NUM_DECISIONS + decision) << _FAMILY_BITS
 
@@ -171,14 +278,22 @@ def _set_copies(grid, ranks, word, bit, others, result, values, unknown):
             values[at, result] |= place
 
 
+@njit(cache=True, inline="always")
+def _is_open(logits, can_lose):
+    """Whether the network is not sure of a position."""
+    won = logits[0] - (add_logits(logits[1], logits[2]) if can_lose else logits[1])
+    return abs(won) < _SURE or (can_lose and won < 0 and abs(logits[2] - logits[1]) < _SURE)
+
+
 @njit(cache=True)
-def _code_value(truth, can_lose, logits, place, around, near, memory, coding):
+def _code_value(truth, can_lose, logits, looked, ahead, place, around, near, memory, coding):
     """Codes one position; returns its state, and how many bits were held for less likely.
 
     Args:
         truth: its state; not used when decoding.
         can_lose: whether what is known by now allows a loss.
-        logits: int64 [3], the network's. place: bit of the roamer. around, near: see ``_look_around``.
+        logits: int64 [3], the network's. looked: whether ``ahead`` (``_look_ahead``) is set.
+        place: bit of the roamer. around, near: see ``_look_around``.
         memory: models and weights (``_Learned``), and three buffers [NUM_INPUTS], [NUM_INPUTS], [1].
         coding: coder, data and whether it decodes.
     """
@@ -192,8 +307,8 @@ def _code_value(truth, can_lose, logits, place, around, near, memory, coding):
             logit = logits[2] - logits[1]
         decision = 2 * question + can_lose
         inputs[0] = clip_logit(logit)
-        _contexts(logit, place, around, near, decision, used)
-        mixer = weights[decision, known]
+        _contexts(logit, _fine(ahead[question]) if looked else 64, place, around, near, decision, used)
+        mixer = weights[decision, 2 * known + looked]
         answer, probability = code_mixed(truth == question, models, used, mixer, inputs, scratch, coding)
         surprises += (probability > ONE // 2) != (answer == 1)
         if answer:
@@ -202,11 +317,11 @@ def _code_value(truth, can_lose, logits, place, around, near, memory, coding):
 
 
 @njit(cache=True, nogil=True)
-def _code_words(low, high, grid, side, learned, coding, tally):
+def _code_words(low, high, grid, side, theirs, learned, coding, tally):
     """Codes the open positions of words ``low`` to ``high``.
 
     Args:
-        side: ``_Side``. learned: ``_Learned``.
+        side: ``_Side``. theirs: see ``_look_ahead``. learned: ``_Learned``.
         coding: coder and data (``engine.tablebase.coder``), and whether it decodes.
         tally: int64 [2], positions and exceptions are added.
     """
@@ -217,6 +332,8 @@ def _code_words(low, high, grid, side, learned, coding, tally):
     near, logits, buffers = np.zeros(_NEAR, np.int64), np.zeros(3, np.int64), new_buffers(network)
     used, inputs, scratch = np.zeros(NUM_INPUTS, np.int64), np.zeros(NUM_INPUTS, np.int64), np.zeros(1, np.uint32)
     memory = learned.models, learned.weights, used, inputs, scratch
+    ahead, further = np.zeros(2, np.int64), np.zeros(3, np.int64)
+    judge = network, buffers, further, np.zeros(4, np.int64)
     for word in range(low, high):
         taken = place_word(grid, word, ranks, pieces)
         others = pieces[grid.roamer]
@@ -233,8 +350,11 @@ def _code_words(low, high, grid, side, learned, coding, tally):
             _look_around(word, bit, neighbours, n, values, unknown, around, near)
             state = WON if truth[word, 0] & bit != 0 else (LOST if truth[word, 1] & bit != 0 else DRAWN)
             can_lose = unknown[word, 1] & bit != 0
+            looked = _is_open(logits, can_lose)
+            if looked:
+                _look_ahead(own, opp, kings, grid, ranks, taken, word, bit, (values, unknown), theirs, judge, ahead)
             place = np.int64(lowest_bit(bit))
-            result, surprises = _code_value(state, can_lose, logits, place, around, near, memory, coding)
+            result, surprises = _code_value(state, can_lose, logits, looked, ahead, place, around, near, memory, coding)
             tally[0] += 1
             tally[1] += surprises
             _set_copies(grid, ranks, word, bit, others, result, values, unknown)
@@ -251,7 +371,7 @@ class _TableCoder:
     def __init__(self, network: IntegerNetwork, data: bytes | None, workers: Workers) -> None:
         self._workers, self._decoding = workers, data is not None
         models = np.full(NUM_INPUTS * _NUM_DECISIONS << _FAMILY_BITS, FRESH_MODEL, np.uint32)
-        weights = np.full((_NUM_DECISIONS, _MAX_KNOWN + 1, NUM_INPUTS), _FIRST_WEIGHT, np.int64)
+        weights = np.full((_NUM_DECISIONS, 2 * (_MAX_KNOWN + 1), NUM_INPUTS), _FIRST_WEIGHT, np.int64)
         self._learned = _Learned(network, models, weights)
         self._coder, self._tally = np.zeros(STATE_SIZE, np.int64), np.zeros(2, np.int64)
         self._digest = sha256()
@@ -280,7 +400,7 @@ class _TableCoder:
             self._workers.settle(grids[side], tables.slices, tables.words, values[side], todo[side])
         self._workers.sweep(grids[0], values[0], todo[0], values[1])
         truth = values[0] if self._decoding else tables.slice_rows(pair)
-        self._code_words(grids[0], _Side(values[0], todo[0], truth))
+        self._code_words(grids[0], _Side(values[0], todo[0], truth), (values[1], todo[1]))
         self._workers.sweep(grids[1], values[1], todo[1], values[0])
         self._digest.update(values.astype("<u4", copy=False).data)
         if self._decoding:
@@ -291,11 +411,11 @@ class _TableCoder:
             raise CodecError(f"the tables of {pair.name} are not what the rules of the game make of smaller ones")
         return False
 
-    def _code_words(self, grid: Grid, side: _Side) -> None:
+    def _code_words(self, grid: Grid, side: _Side, theirs: tuple[np.ndarray, np.ndarray]) -> None:
         coding = self._coder, self._data, self._decoding
         for low in range(0, grid.words, _CHUNK_WORDS):
             high = min(low + _CHUNK_WORDS, grid.words)
-            _code_words(low, high, grid, side, self._learned, coding, self._tally)
+            _code_words(low, high, grid, side, theirs, self._learned, coding, self._tally)
             if not self._decoding:
                 self._parts.append(self._data[: self._coder[_PLACE]].tobytes())
                 self._coder[_PLACE] = 0

@@ -19,8 +19,8 @@ from .codec import CodecError, coding_bytes
 from .codec_file import read_coded, read_header, write_coded, write_tables
 from .data import EndgameSampler
 from .integer_network import finish_rounded, train_rounded
-from .networks import PairConfig, PairNetwork, load_endgame_network
-from .oracle import oracle_folder
+from .networks import PairConfig, PairNetwork
+from .oracle import open_oracle
 from .progress import OracleProgress
 from .training import EndgameTrainer, TrainingSettings
 
@@ -50,10 +50,9 @@ def train_codec_network(
     return network
 
 
-def _pair_network(net: Path) -> PairNetwork:
-    if oracle_folder(net) is not None:
-        raise CodecError(f"{net} is an oracle: name the folder of one network")
-    network = load_endgame_network(net)
+def _pair_network(net: Path, pieces: int) -> PairNetwork:
+    """The network in a folder; of an oracle the one for as many pieces."""
+    network = open_oracle(net, trees=False).member_for(pieces).network
     if not isinstance(network, PairNetwork):
         raise CodecError(f"{net} is a network of kind {network.kind!r}: the codec needs one of kind 'pair'")
     return network
@@ -66,7 +65,7 @@ def encode_command(
 
     Args:
         tables_folder: of ordinary tables; what it lacks is solved in memory. None for the default one.
-        net: a network of kind "pair" to code with; None trains one for ``minutes`` minutes.
+        net: a network of kind "pair" to code with, or an oracle with one; None trains one for ``minutes`` minutes.
 
     Returns:
         The figures of ``--json``. ``exceptions`` are coded bits that were thought less likely; ``training_seconds`` are
@@ -85,7 +84,7 @@ def encode_command(
         find_files([tables_folder])  # it is there and can be read
     check_memory(coding_bytes(pieces), f"coding of 2-{pieces} pieces", "choose fewer pieces")
     torch.set_num_threads(1)
-    given = None if net is None else _pair_network(net)  # told now, not after the tables
+    given = None if net is None else _pair_network(net, pieces)  # told now, not after the tables
     start = time.monotonic()
     with OracleProgress(quiet) as progress:
         progress.phase("tables")

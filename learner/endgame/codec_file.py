@@ -27,8 +27,8 @@ from .features import slice_table
 from .integer_network import MAX_STEP, IntegerNetworkError, pack, quantise, unpack
 from .networks import PairConfig, PairNetwork
 
-MAGIC = b"CRWNNEU1"
-FORMAT: Literal[1] = 1
+MAGIC = b"CRWNNEU2"
+FORMAT: Literal[2] = 2
 _DIGEST_BYTES = 32
 _MAX_HEADER = 1 << 16
 
@@ -43,7 +43,7 @@ class CodecHeader(BaseModel, frozen=True, extra="forbid"):
         digest: SHA-256 of all values, in hexadecimal.
     """
 
-    format: Literal[1] = FORMAT
+    format: Literal[2] = FORMAT
     rules: str = RULES
     pieces: int = Field(ge=MIN_PIECES, le=MAX_PIECES)
     network: PairConfig

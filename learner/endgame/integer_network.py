@@ -27,7 +27,9 @@ BITS = 10
 _CEILING = int(CEILING) << BITS
 _TO_LOGIT = 2 * BITS - (UNIT.bit_length() - 1)
 ROUNDED_STEP = 768
-"""Step of the pairs of a network that was trained to be rounded; others are rounded half as coarsely."""
+"""Step of the pairs of a network that was trained to be rounded."""
+FINE_STEP = ROUNDED_STEP // 4
+"""Step of others. Half as fine, a network of 0.9 million weights takes a quarter less and predicts 8 % worse."""
 STEPS = {
     "biases": 128,
     "expert_weights": 32,
@@ -113,7 +115,7 @@ def quantise(network: PairNetwork, rows: np.ndarray) -> tuple[int, dict[str, np.
     unused[rows] = False
     weights["biases"][unused], weights["hidden_bias"][unused] = 0, 0
     on_grid = np.abs(np.remainder(weights["pairs"] / ROUNDED_STEP + 0.5, 1) - 0.5).max() < 0.01
-    step = ROUNDED_STEP if on_grid else ROUNDED_STEP // 2
+    step = ROUNDED_STEP if on_grid else FINE_STEP
     quantised = {}
     for name in _shapes(network.config):
         most = _MOST.get(name, 16383)

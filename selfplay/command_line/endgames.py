@@ -102,7 +102,9 @@ def tablebase_encode(
     output: Annotated[Path, typer.Argument(help="File to write.")],
     pieces: Annotated[int, typer.Option(min=2, max=7, help="Encode tables of 2 to this many pieces.")] = 5,
     folder: Tables = None,
-    net: Annotated[Path | None, typer.Option(help="Pair network for the code; if left out, one is trained.")] = None,
+    net: Annotated[
+        Path | None, typer.Option(help="Network of kind pair, or oracle, for the code; if left out, one is trained.")
+    ] = None,
     minutes: Annotated[
         float | None,
         typer.Option(min=0.01, help="Minutes of processor time for training [12]; coding takes more."),
