@@ -13,8 +13,8 @@ from engine.tablebase.layout import NUM_KINDS, add_slice, layout_of, locate, no_
 from engine.tablebase.material import pairs_up_to, parse_name
 from engine.tablebase.solve import free_places, grids_of, place_word, seen_by_mover
 from engine.tablebase.solver import Workers
-from learner.endgame.codec import _look_ahead
 from learner.endgame.integer_network import IntegerNetwork, judge_integer, new_buffers
+from learner.endgame.look_ahead import look_ahead
 from learner.endgame.mixing import TOP, add_logits
 
 PAIRS = [pair.name for pair in pairs_up_to(3) if pair.pieces == 3]
@@ -103,7 +103,7 @@ def after(board: Board) -> list[Board]:
 
 
 def slow_look_ahead(board: Board, known: Known) -> list[int]:
-    """As ``_look_ahead``: log-odds that some position one step further on is lost, and that all are won."""
+    """As ``look_ahead``: log-odds that some position one step further on is lost, and that all are won."""
     lost, won = -TOP, TOP
     for child in after(board):
         state = known.state(child, 1)
@@ -136,7 +136,7 @@ def test_look_ahead_is_that_of_a_board(name: str) -> None:
         taken = place_word(grid, place.word, ranks, pieces)
         before = ranks.copy()
         words = map(np.uint32, place.words)
-        _look_ahead(*words, grid, ranks, taken, place.word, np.uint32(place.bit), *sides, judge, ahead)
+        look_ahead(*words, grid, ranks, taken, place.word, np.uint32(place.bit), *sides, judge, ahead)
         assert ahead.tolist() == slow_look_ahead(board_of(*place.words), known)
         np.testing.assert_array_equal(ranks, before)
         seen.add((int(ahead[0]), int(ahead[1])))

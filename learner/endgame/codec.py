@@ -21,17 +21,18 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from engine.bitboard import lowest_bit, step, turned
+from engine.bitboard import lowest_bit, step
 from engine.tablebase.coder import STATE_SIZE, finish_encoding, start_decoding, start_encoding
 from engine.tablebase.dense import DenseTables, Step, in_steps
 from engine.tablebase.layout import NUM_KINDS, layout_of, rank_of
 from engine.tablebase.material import Material, pairs_up_to
-from engine.tablebase.solve import Grid, canonical_places, free_places, grids_of, place_word, seen_by_mover
+from engine.tablebase.solve import Grid, canonical_places, grids_of, place_word, seen_by_mover
 from engine.tablebase.solver import Workers
 from engine.tablebase.wdl_codec import DRAWN, LOST, NOT_YET, WON
 
 from .integer_network import IntegerNetwork, judge_integer, new_buffers
-from .mixing import FRESH_MODEL, ONE, TOP, UNIT, WEIGHT_BITS, add_logits, clip_logit, code_mixed
+from .look_ahead import look_ahead
+from .mixing import FRESH_MODEL, ONE, UNIT, WEIGHT_BITS, add_logits, clip_logit, code_mixed
 
 NUM_INPUTS = 12  # inputs of the mixer: the network, and a model in each of eleven families of contexts
 _FAMILY_BITS = 16
@@ -136,102 +137,6 @@ def _fine(logit):
     return min(max((logit + 12 * UNIT) * 64 // (24 * UNIT), 0), 63)
 
 
-@njit(cache=True, inline="always")
-def _noted(after, place, values, unknown, seen):
-    """Counts the state of a position in ``seen``, see ``_replies``."""
-    if unknown[after, 0] & place != 0:
-        seen[NOT_YET] += 1
-    elif values[after, 0] & place != 0:
-        seen[WON] += 1
-    else:
-        seen[LOST if values[after, 1] & place != 0 else DRAWN] += 1
-
-
-@njit(cache=True)
-def _replies(grid, ranks, taken, word, bit, mine, seen):
-    """Counts in ``seen`` int64 [4] the states of the positions that the other side's steps lead to.
-
-    Args:
-        taken: squares of all pieces except the roamer. bit: the roamer's.
-        mine: values and open positions with the first side to move, each uint32 [words, 2].
-    """
-    values, unknown = mine
-    seen[:] = 0
-    for kind in range(2, NUM_KINDS):
-        entry = grid.base[kind] + ranks[kind]
-        for i in range(grid.first[entry], grid.first[entry + 1]):
-            if grid.targets[i] & (taken | bit) == 0:
-                _noted(word + grid.jumps[i], bit, values, unknown, seen)
-    if grid.roamer >= 2:
-        free = free_places(grid.roamer, taken)
-        for direction in range(4):
-            place = step(bit, direction)
-            if (grid.roamer & 1 or direction >= 2) and place & free != 0:
-                _noted(word, place, values, unknown, seen)
-
-
-@njit(cache=True)
-def _consider(after, grid, ranks, taken, word, bit, mine, theirs, judge, ahead):
-    """Takes a position that a step leads to into ``ahead``, see ``_look_ahead``.
-
-    Args:
-        after: own, opp, kings of the position, seen by the side that has made the step.
-        ranks, taken, word, bit: of the position.
-    """
-    values, unknown = theirs
-    network, buffers, logits, seen = judge
-    if unknown[word, 0] & bit == 0:
-        if values[word, 0] & bit == 0:  # a draw: a lost one has made the position before a won one
-            ahead[1] = -TOP
-        return
-    _replies(grid, ranks, taken, word, bit, mine, seen)
-    if seen[LOST] > 0:
-        return
-    safe = seen[DRAWN] > 0 or unknown[word, 1] & bit == 0
-    if seen[NOT_YET] == 0:
-        ahead[1 if safe else 0] = -TOP if safe else TOP
-        return
-    own, opp, kings = after
-    judge_integer(turned(opp), turned(own), turned(kings), network, buffers, logits)
-    if not safe:
-        ahead[0] = max(ahead[0], logits[2] - add_logits(logits[0], logits[1]))
-    ahead[1] = min(ahead[1], logits[0] - logits[1])
-
-
-@njit(cache=True)
-def _look_ahead(own, opp, kings, grid, ranks, taken, word, bit, mine, theirs, judge, ahead):
-    """What the network, and values known by now, say of the positions one step further on.
-
-    Args:
-        mine, theirs: values and open positions with this and with the other side to move, each uint32 [words, 2].
-        judge: the network, and three buffers: its own, logits int64 [3], counts int64 [4].
-        ahead: int64 [2], set: log-odds that the likeliest loss of the opponent is one, and that the unlikeliest of its
-            wins is one.
-    """
-    ahead[0], ahead[1] = -TOP, TOP
-    for kind in range(2):
-        rank = ranks[kind]
-        entry = grid.base[kind] + rank
-        for i in range(grid.first[entry], grid.first[entry + 1]):
-            if grid.targets[i] & (taken | bit) == 0:
-                jump = grid.jumps[i]
-                ranks[kind] = rank + jump // grid.strides[kind]
-                moved = np.uint32(grid.masks[entry] ^ grid.masks[grid.base[kind] + ranks[kind]])
-                crowned = moved if kind == 1 else np.uint32(0)
-                after = own ^ moved, opp, kings ^ crowned
-                _consider(after, grid, ranks, taken ^ moved, word + jump, bit, mine, theirs, judge, ahead)
-                ranks[kind] = rank
-    if grid.roamer < 2:
-        king, free = grid.roamer & 1, free_places(grid.roamer, taken)
-        for direction in range(4):
-            place = step(bit, direction)
-            if (king or direction < 2) and place & free != 0:
-                moved = np.uint32(bit | place)
-                crowned = moved if king else np.uint32(0)
-                after = own ^ moved, opp, kings ^ crowned
-                _consider(after, grid, ranks, taken, word, place, mine, theirs, judge, ahead)
-
-
 @njit(cache=True)
 def _contexts(logit, ahead, place, around, near, decision, used):
     """Sets ``used`` int64 [NUM_INPUTS]: the model of each family for this judgement and these surroundings."""
@@ -292,7 +197,7 @@ def _code_value(truth, can_lose, logits, looked, ahead, place, around, near, mem
     Args:
         truth: its state; not used when decoding.
         can_lose: whether what is known by now allows a loss.
-        logits: int64 [3], the network's. looked: whether ``ahead`` (``_look_ahead``) is set.
+        logits: int64 [3], the network's. looked: whether ``ahead`` (``look_ahead``) is set.
         place: bit of the roamer. around, near: see ``_look_around``.
         memory: models and weights (``_Learned``), and three buffers [NUM_INPUTS], [NUM_INPUTS], [1].
         coding: coder, data and whether it decodes.
@@ -321,7 +226,7 @@ def _code_words(low, high, grid, side, theirs, learned, coding, tally):
     """Codes the open positions of words ``low`` to ``high``.
 
     Args:
-        side: ``_Side``. theirs: see ``_look_ahead``. learned: ``_Learned``.
+        side: ``_Side``. theirs: see ``look_ahead``. learned: ``_Learned``.
         coding: coder and data (``engine.tablebase.coder``), and whether it decodes.
         tally: int64 [2], positions and exceptions are added.
     """
@@ -352,7 +257,7 @@ def _code_words(low, high, grid, side, theirs, learned, coding, tally):
             can_lose = unknown[word, 1] & bit != 0
             looked = _is_open(logits, can_lose)
             if looked:
-                _look_ahead(own, opp, kings, grid, ranks, taken, word, bit, (values, unknown), theirs, judge, ahead)
+                look_ahead(own, opp, kings, grid, ranks, taken, word, bit, (values, unknown), theirs, judge, ahead)
             place = np.int64(lowest_bit(bit))
             result, surprises = _code_value(state, can_lose, logits, looked, ahead, place, around, near, memory, coding)
             tally[0] += 1
