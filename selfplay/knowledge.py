@@ -36,7 +36,7 @@ def endgame_knowledge(config: RunConfig) -> EndgameKnowledge:
     """Endgame knowledge of a run's actors; raises what ``shared_tablebase`` raises."""
     needs_table = config.selfplay.adjudicate or config.selfplay.rescore
     return EndgameKnowledge(
-        leaf_oracle=leaf_oracle(config.search),
+        leaf_oracle=leaf_oracle(config.search) or leaf_oracle(config.match_search),  # by which opponents search
         table=shared_tablebase() if needs_table else None,
         held_out=held_out if played.HAS_TABLES else None,  # without tables nothing is validated on those positions
     )

@@ -136,7 +136,8 @@ def test_a_run_against_a_network(tmp_path: Path) -> None:
     """Its candidates play the opponent, all are promoted, and a part of the run that resumes needs no name."""
     save_checkpoint(tmp_path / "champion", moderate(NETWORKS["wide32"]))
     run = tmp_path / "run"
-    begun = trained("--preset", "smoke", "--run", run, "--against", tmp_path / "champion", *SHORT)
+    tables = "--set", "match_search.oracle=tablebase"  # by which the opponent searches, and the adversary does not
+    begun = trained("--preset", "smoke", "--run", run, "--against", tmp_path / "champion", *SHORT, *tables)
     assert (begun["iterations"], begun["promotions"]) == (1, 1)
     assert load_checkpoint(run / "opponent").info.digest == load_checkpoint(tmp_path / "champion").info.digest
     (gate,) = events(run, "gate")

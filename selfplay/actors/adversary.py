@@ -59,7 +59,7 @@ class Adversary(Actor):
         self._replies.many_steps(self._opponent)
         answered = np.flatnonzero(self._replying & ~self._replies.active())
         if len(answered):
-            self._play(answered, self._replies, np.zeros(len(answered)).tolist())
+            self._play(answered, self._replies, [0.0] * len(answered))
         return evaluations
 
     def _finished_searches(self) -> np.ndarray:
