@@ -164,6 +164,13 @@ def test_fixed_rules_for_every_course_of_a_match(config: GateConfig) -> None:
         assert gate.tally.games == played
 
 
+@pytest.mark.parametrize("score", SCORES)
+def test_always_promotes_after_all_games(score: float) -> None:
+    gate = Gate(GateConfig(rule="always", max_games=5))
+    assert [gate.add_game(score) for _ in range(5)] == [None] * 4 + ["promote"]
+    assert gate.report()["llr"] is None
+
+
 def test_rounding_does_not_decide() -> None:
     for games in range(20, 2001, 20):
         for threshold in (0.55, 0.6, 0.7):
