@@ -107,7 +107,7 @@ def tablebase_encode(
     ] = None,
     minutes: Annotated[
         float | None,
-        typer.Option(min=0.01, help="Minutes of processor time for training [12]; coding takes more."),
+        typer.Option(min=0.01, help="Minutes of processor time for training [3]; coding takes more."),
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, max=MAX_SEED, help="Seed of the training [1].")] = None,
     quiet: Json = False,
@@ -117,7 +117,7 @@ def tablebase_encode(
 
     if net is not None and (minutes, seed) != (None, None):
         raise ValueError("--minutes and --seed are for training, and --net names a network that has learnt: choose")
-    return encode_command(folder, pieces, output, net, minutes or 12.0, 1 if seed is None else seed, quiet)
+    return encode_command(folder, pieces, output, net, minutes or 3.0, 1 if seed is None else seed, quiet)
 
 
 @tablebase.command("decode")
