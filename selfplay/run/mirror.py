@@ -5,6 +5,7 @@ last, so the copy is always one complete state of the run, though perhaps an old
 """
 
 import logging
+import math
 import re
 import threading
 from collections.abc import Callable, Mapping
@@ -71,8 +72,8 @@ class Mirror:
         here = folder.read_state().minutes
         if there > here:
             raise RunError(
-                f"the copy at {self.url} is ahead of {folder.path} ({there:.1f} and {here:.1f} minutes): continue it "
-                "with --resume, --mirror and an empty --run"
+                f"the copy at {self.url} is ahead of {folder.path} by {math.ceil(60 * (there - here))} s of training: "
+                "continue it with --resume, --mirror and an empty --run"
             )
 
     def _is_of_another(self, folder: RunFolder) -> bool:
