@@ -183,11 +183,9 @@ def _beginning(request: TrainRequest) -> _Beginning:
     changes: dict[str, Any] = {**request.places}
     settings = request.all_settings
     named = {setting.partition("=")[0].partition(".")[0] for setting in settings}
-    for key in ("preset", "init", "teacher", "mirror"):
+    for key in ("preset", "init", "teacher", "mirror", "opponent"):
         if key in named and not (key == "teacher" and request.teacher):
-            raise RunError(f"--set {key}: use --{key}")
-    if "opponent" in named:
-        raise RunError("--set opponent: use --against")
+            raise RunError(f"--set {key}: use --{'against' if key == 'opponent' else key}")
     for setting in settings:
         if setting.partition("=")[0] in ("stages", "teacher", "teacher.digest"):
             raise RunError(f"--set {setting.partition('=')[0]}: the run writes that itself")
@@ -204,9 +202,9 @@ def _beginning(request: TrainRequest) -> _Beginning:
     if config.address is not None and config.pool != "ray":
         raise RunError(f"--set address joins a Ray cluster, and the pool is {config.pool}: use --address")
     _check_means(config)
-    for named_one in (teacher, opponent):
-        if named_one is not None:
-            check_backend(named_one.info.network, config.selfplay.backend)
+    for other in (teacher, opponent):
+        if other is not None:
+            check_backend(other.info.network, config.selfplay.backend)
     for network in (config.network, *([config.student.network] if config.student else [])):
         try_network(network)
     return _Beginning(config, first, teacher, opponent)

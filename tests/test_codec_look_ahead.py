@@ -97,7 +97,7 @@ def after(board: Board) -> list[Board]:
     for move in board.legal_moves:
         made = board.copy()
         made.push(move)
-        if bin(made.words()[2]).count("1") == bin(board.words()[2]).count("1"):
+        if made.words()[2].bit_count() == board.words()[2].bit_count():
             boards.append(made)
     return boards
 

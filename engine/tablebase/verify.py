@@ -78,14 +78,14 @@ class Verifier:
         self._tables, self._distances = _arrays(folder, pieces, distances)
 
     def _was_right(self, pair: Material) -> bool:
-        return self._verified is not None and self._verified.holds(self._digests(pair))
+        return self._verified is not None and self._verified.holds(self._digests(pair, checked=True))
 
-    def _digests(self, pair: Material) -> dict[str, str]:
-        """The checksums of a pair's files, which the files match."""
+    def _digests(self, pair: Material, checked: bool) -> dict[str, str]:
+        """The checksums of a pair's files; ``checked``: whether to see now that the files match them."""
         kinds: tuple[Kind, ...] = ("wdl", "distance") if pair.pieces <= self._most_dated else ("wdl",)
         digests = {}
         for name in (file_name(pair, kind) for kind in kinds):
-            with SliceFile(self._folder / name, checked=True) as file:
+            with SliceFile(self._folder / name, checked) as file:
                 digests[name] = file.digest
         return digests
 
@@ -123,7 +123,7 @@ class Verifier:
         if self._distances is not None and pair.pieces <= self._most_dated:
             self._check_distances(self._distances, pair, values, workers)
         if self._verified is not None:
-            self._verified.add(self._digests(pair))
+            self._verified.add(self._digests(pair, checked=False))
 
     def _check_values(self, pair: Material, workers: Workers) -> Values:
         """Reads a pair's values and compares those with the first side to move with the ones that follow from their

@@ -31,7 +31,7 @@ from engine.tablebase.solver import Workers
 from engine.tablebase.wdl_codec import DRAWN, LOST, NOT_YET, WON
 
 from .integer_network import IntegerNetwork, judge_integer, new_buffers
-from .look_ahead import look_ahead
+from .look_ahead import look_ahead, state_at
 from .mixing import FRESH_MODEL, ONE, UNIT, WEIGHT_BITS, add_logits, clip_logit, code_mixed
 
 NUM_INPUTS = 12  # inputs of the mixer: the network, and a model in each of eleven families of contexts
@@ -90,15 +90,6 @@ class _Learned(NamedTuple):
     weights: np.ndarray
 
 
-@njit(cache=True, inline="always")
-def _state_at(word, bit, values, unknown):
-    if bit == 0 or unknown[word, 0] & bit != 0:
-        return NOT_YET
-    if values[word, 0] & bit != 0:
-        return WON
-    return LOST if values[word, 1] & bit != 0 else DRAWN
-
-
 @njit(cache=True)
 def _find_neighbours(grid, ranks, taken, word, neighbours):
     """Words one step of a piece away, ``neighbours`` int64 [N, 2] with the side that steps; returns their number."""
@@ -123,12 +114,12 @@ def _look_around(word, bit, neighbours, n, values, unknown, around, near):
     """
     around[:] = 0
     for i in range(n):
-        around[neighbours[i, 1], _state_at(neighbours[i, 0], bit, values, unknown)] += 1
+        around[neighbours[i, 1], state_at(neighbours[i, 0], bit, values, unknown)] += 1
     for direction in range(4):
-        near[direction] = _state_at(word, step(bit, direction), values, unknown)
+        near[direction] = state_at(word, step(bit, direction), values, unknown)
     for i in range(_TWO_STEPS.shape[0]):
         place = step(step(bit, _TWO_STEPS[i, 0]), _TWO_STEPS[i, 1])
-        near[4 + i] = _state_at(word, place, values, unknown)
+        near[4 + i] = state_at(word, place, values, unknown)
 
 
 @njit(cache=True, inline="always")

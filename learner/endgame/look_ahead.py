@@ -18,14 +18,13 @@ from .mixing import TOP, add_logits
 
 
 @njit(cache=True, inline="always")
-def _count_state(after, place, values, unknown, seen):
-    """Counts the state of a position in ``seen``, see ``_replies``."""
-    if unknown[after, 0] & place != 0:
-        seen[NOT_YET] += 1
-    elif values[after, 0] & place != 0:
-        seen[WON] += 1
-    else:
-        seen[LOST if values[after, 1] & place != 0 else DRAWN] += 1
+def state_at(word, bit, values, unknown):
+    """State of a position, of those known by now; ``NOT_YET`` without a bit."""
+    if bit == 0 or unknown[word, 0] & bit != 0:
+        return NOT_YET
+    if values[word, 0] & bit != 0:
+        return WON
+    return LOST if values[word, 1] & bit != 0 else DRAWN
 
 
 @njit(cache=True)
@@ -42,13 +41,13 @@ def _replies(grid, ranks, taken, word, bit, mine, seen):
         entry = grid.base[kind] + ranks[kind]
         for i in range(grid.first[entry], grid.first[entry + 1]):
             if grid.targets[i] & (taken | bit) == 0:
-                _count_state(word + grid.jumps[i], bit, values, unknown, seen)
+                seen[state_at(word + grid.jumps[i], bit, values, unknown)] += 1
     if grid.roamer >= 2:
         free = free_places(grid.roamer, taken)
         for direction in range(4):
             place = step(bit, direction)
             if (grid.roamer & 1 or direction >= 2) and place & free != 0:
-                _count_state(word, place, values, unknown, seen)
+                seen[state_at(word, place, values, unknown)] += 1
 
 
 @njit(cache=True)

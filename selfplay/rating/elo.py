@@ -4,6 +4,7 @@ A difference of ``d`` Elo means an expected score of ``1 / (1 + 10 ** (-d / 400)
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypedDict
@@ -219,7 +220,10 @@ def fit_elo(
         spread[i, j] += variance
         spread[j, i] += variance
         met[i, j] = met[j, i] = tally.games > 0 or met[i, j]
-    _check_connected(players, met, anchors)
+    rated = linked(((player_a, player_b) for player_a, player_b, tally in tallies if tally.games > 0), anchors)
+    if lost := [player for player in players if player not in rated]:
+        known = ", ".join(anchors) or "there is none"
+        raise ValueError(f"no rating for {', '.join(lost)}: no games link them to an anchor ({known})")
     games, totals = (points + points.T).sum(axis=1), points.sum(axis=1)
     fixed = np.array([anchors.get(player, np.nan) for player in players], float)
     ratings, covariance = _most_likely(points, spread, prior_draws * met, fixed)
@@ -241,14 +245,19 @@ def rating_beside(player: str, tally: Tally, other: EloRating, prior_draws: floa
     return EloRating(player, rating, math.hypot(error, other.error), tally.games, tally.points / tally.games)
 
 
-def _check_connected(players: Sequence[str], met: np.ndarray, anchors: Mapping[str, float]) -> None:
-    reached = np.array([player in anchors for player in players], bool)
-    for _ in players:
-        reached |= met[:, reached].any(axis=1)
-    if not reached.all():
-        lost = ", ".join(player for player, found in zip(players, reached, strict=True) if not found)
-        known = ", ".join(anchors) or "there is none"
-        raise ValueError(f"no rating for {lost}: no games link them to an anchor ({known})")
+def linked(pairs: Iterable[tuple[str, str]], players: Iterable[str]) -> set[str]:
+    """The players whom a chain of pairs links to one of ``players``, and these."""
+    met = defaultdict[str, set[str]](set)
+    for player_a, player_b in pairs:
+        met[player_a].add(player_b)
+        met[player_b].add(player_a)
+    fresh = list(players)
+    found = set(fresh)
+    while fresh:
+        others = met[fresh.pop()] - found
+        found |= others
+        fresh += others
+    return found
 
 
 def _most_likely(

@@ -1,13 +1,12 @@
 """The Elo table of a run, from all matches between its networks and with the anchors."""
 
 import json
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections import Counter
 from pathlib import Path
 
 from engine.files import atomic_write, read_bytes, sha256_of
 
-from .elo import EloRating, PairingResult, Tally, fit_elo, rating_beside
+from .elo import EloRating, PairingResult, Tally, fit_elo, linked, rating_beside
 
 _VERSION = 2
 _FIRST_NETWORK = "000000"
@@ -72,7 +71,8 @@ class Ratings:
         new table, the opponent of all games and a candidate before it meets the anchors.
         """
         reference = self.reference
-        tallies = [(a, b, Tally.of_games(*counts)) for a, b, *counts in _linked(self.results, reference)]
+        rated = linked(((result.player_a, result.player_b) for result in self.results), [reference])
+        tallies = [(a, b, Tally.of_games(*counts)) for a, b, *counts in self.results if a in rated]
         if not tallies:
             return []
         met = Counter(name for pairing in tallies for name in pairing[:2])
@@ -103,17 +103,3 @@ class Ratings:
             "checksum": self._checksum(),
         }
         atomic_write(self._path, (json.dumps(fields, indent=1) + "\n").encode())
-
-
-def _linked(results: Sequence[PairingResult], player: str) -> list[PairingResult]:
-    """The results of players whom a chain of games links to ``player``."""
-    met = defaultdict[str, set[str]](set)
-    for result in results:
-        met[result.player_a].add(result.player_b)
-        met[result.player_b].add(result.player_a)
-    linked, fresh = {player}, [player]
-    while fresh:
-        others = met[fresh.pop()] - linked
-        linked |= others
-        fresh += others
-    return [result for result in results if result.player_a in linked]

@@ -111,12 +111,8 @@ def training_commands(config: RunConfig) -> list[str]:
     name = config.preset if config.preset in PRESETS else DEFAULT_PRESET
     base = make_config(name, **(AGAINST if first.opponent is not None else {}))
     preset, own = flat_settings(base), flat_settings(first.model_copy(update={"preset": name}))
-    named = {
-        "init",
-        "teacher.digest",
-        "opponent.digest",
-        "mirror",
-    }  # by options; what repeats a run needs a copy of its own
+    # By options; what repeats a run needs a copy of its own
+    named = {"init", "teacher.digest", "opponent.digest", "mirror"}
     differs = [key for key in own if key not in preset or own[key] != preset[key]]
     changed = {key: own[key] for key in differs if key not in named and not key.startswith("network.")}
     if first.network != base.network and first.init is None:  # else it has that network's size
