@@ -35,6 +35,7 @@ TOOLS = {  # program → extra that it needs
 EXTRAS = {  # word in the command → extra that it needs in addition to the core packages
     "--address": "ray",
     "--prometheus": "prometheus",
+    "--syzygy": "papers",
     "abdalla": "papers",
     "card": "report",
     "export": "export",

@@ -17,6 +17,8 @@ import chess
 import chess.syzygy
 import numpy as np
 
+from .chess_moves import IMAGES
+
 MOST_MEN = 4
 NO_MAN = -1
 NUM_KINDS = 12
@@ -167,16 +169,6 @@ def men_of(board: chess.Board) -> list[int]:
             else:
                 others.append(man)
     return [*kings, *sorted(others), *[NO_MAN] * (MOST_MEN - 2 - len(others))]
-
-
-def _images() -> np.ndarray:
-    """int64 [8, 64]: image of each square under each symmetry of the board; the first two keep the ranks."""
-    files, ranks = np.arange(64) % 8, np.arange(64) // 8
-    straight = [8 * r + f for r in (ranks, 7 - ranks) for f in (files, 7 - files)]
-    return np.array([*straight, *(8 * (image % 8) + image // 8 for image in straight)])
-
-
-IMAGES = _images()
 
 
 def canonical(men: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The commands ``reproduce``, which repeat experiments of papers. Each imports what it needs when it runs."""
+"""The commands ``reproduce``: experiments of papers, and chess endings. Each imports what it needs when it runs."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +9,7 @@ import typer
 from selfplay.command_line.options import MAX_GAMES, MAX_SEED, Json, Seed, Tables, request_command
 
 reproduce = typer.Typer(
-    help="Reproduce the experiments of papers, beside their published figures.", no_args_is_help=True
+    help="Do experiments of papers again, beside their published figures, and code chess endings.", no_args_is_help=True
 )
 Out = Annotated[Path, typer.Option(help="Folder for the report; an earlier one is replaced.")]
 RunOut = Annotated[Path, typer.Option(help="Folder for runs and report; earlier runs in it continue.")]
@@ -144,3 +144,37 @@ def reproduce_abdalla(
     from .abdalla import abdalla_command
 
     return abdalla_command(experiment, minutes, syzygy, seed, out, quiet)
+
+
+@reproduce.command("chess-encode")
+def chess_encode(
+    file: Annotated[Path, typer.Argument(help="File to write.")],
+    quiet: Json = False,
+) -> Any:
+    """Solve all chess endings of 3 and 4 men, and code their values into one small file."""
+    from .chess_commands import encode_command
+
+    return encode_command(file, quiet)
+
+
+@reproduce.command("chess-decode")
+def chess_decode(
+    file: Annotated[Path, typer.Argument(help="A file of chess-encode.")],
+    out: Annotated[
+        Path | None, typer.Option(metavar="NPZ", help="File of NumPy arrays to write the values to.")
+    ] = None,
+    syzygy: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder of Syzygy tables (*.rtbw) to compare values with.")
+    ] = None,
+    positions: Annotated[
+        int | None, typer.Option(min=1, help="Positions of each ending to compare; if left out, 1000.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=MAX_SEED, help="Seed of these positions; if left out, 1.")
+    ] = None,
+    quiet: Json = False,
+) -> Any:
+    """Decode coded chess endings, and check every value by the checksum of those that were encoded."""
+    from .chess_commands import decode_command
+
+    return decode_command(file, out, syzygy, positions, seed, quiet)

@@ -378,7 +378,7 @@ def test_commands_refuse_what_they_cannot_do(tmp_path: Path) -> None:
         encode_command(None, 2, tmp_path / "no" / "out", None, 1.0, 1, quiet=True)
     with pytest.raises(CodecError, match="wang"):
         encode_command(tmp_path, 2, tmp_path / "out", tmp_path / "wang", 1.0, 1, quiet=True)
-    with pytest.raises(StorageError, match="missing cannot be read"):
+    with pytest.raises(StorageError, match=r"cannot read .*missing"):
         decode_command(tmp_path / "missing", tmp_path / "tables", quiet=True)
     assert not (tmp_path / "out").exists()
     assert not (tmp_path / "tables").exists()

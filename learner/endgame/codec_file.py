@@ -1,20 +1,16 @@
 """All tables of 2 to N pieces in one file, and back: a network, and corrections of its errors (``codec``).
 
-    8 bytes magic | uint32 length | header, JSON | weights | corrections | SHA-256 of all before
-
-Numbers are little-endian.
+The content of the file (``engine.coded_file``) are the weights, then the corrections.
 """
 
-import struct
 from collections.abc import Callable
-from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
-from engine.files import StorageError, atomic_write
+from engine.coded_file import CodedFile
 from engine.memory import check_memory
 from engine.tablebase.build import write_values
 from engine.tablebase.dense import DenseTables, Step
@@ -27,10 +23,7 @@ from .features import slice_table
 from .integer_network import MAX_STEP, IntegerNetworkError, pack, quantise, unpack
 from .networks import PairConfig, PairNetwork
 
-MAGIC = b"CRWNNEU2"
 FORMAT: Literal[2] = 2
-_DIGEST_BYTES = 32
-_MAX_HEADER = 1 << 16
 
 
 class CodecHeader(BaseModel, frozen=True, extra="forbid"):
@@ -53,6 +46,9 @@ class CodecHeader(BaseModel, frozen=True, extra="forbid"):
     positions: int
     exceptions: int
     digest: str
+
+
+_FILE = CodedFile(b"CRWNNEU2", CodecHeader, CodecError, "neurally coded tables")
 
 
 def write_coded(
@@ -85,34 +81,16 @@ def write_coded(
         exceptions=coded.exceptions,
         digest=coded.digest,
     )
-    text = header.model_dump_json().encode()
-    content = b"".join([MAGIC, struct.pack("<I", len(text)), text, weights, coded.data])
-    atomic_write(path, content + sha256(content).digest())
+    _FILE.write(path, header, weights + coded.data)
     return header
 
 
 def read_header(path: Path) -> tuple[CodecHeader, bytes, bytes]:
     """Header, weights and corrections; raises ``CodecError`` if they are damaged, ``StorageError`` if unreadable."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(len(MAGIC))
-            if data != MAGIC:  # a foreign file may be larger than the memory
-                raise CodecError(f"{path} holds no neurally coded tables of this version")
-            data += file.read()
-    except OSError as error:
-        raise StorageError(error.errno, f"{path} cannot be read: {error.strerror or error}") from error
-    start = len(MAGIC) + 4
-    if len(data) < start + _DIGEST_BYTES or sha256(data[:-_DIGEST_BYTES]).digest() != data[-_DIGEST_BYTES:]:
-        raise CodecError(f"{path} is damaged: it does not match its checksum; encode it again")
-    (length,) = struct.unpack_from("<I", data, len(MAGIC))
-    try:
-        header = CodecHeader.model_validate_json(data[start : start + min(length, _MAX_HEADER)])
-    except ValidationError as error:
-        raise CodecError(f"{path} is of another format: its header cannot be read") from error
-    middle = start + length + header.weights_bytes
-    if header.rules != RULES or middle + header.corrections_bytes + _DIGEST_BYTES != len(data):
+    header, content = _FILE.read(path)
+    if header.rules != RULES or header.weights_bytes + header.corrections_bytes != len(content):
         raise CodecError(f"{path} is of other rules, or its parts do not fit its size")
-    return header, data[start + length : middle], data[middle:-_DIGEST_BYTES]
+    return header, content[: header.weights_bytes], content[header.weights_bytes :]
 
 
 def read_coded(
