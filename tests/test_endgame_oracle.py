@@ -34,8 +34,9 @@ from learner.endgame.data import TEST, VALIDATION, EndgameBatch, EndgameSampler,
 from learner.endgame.member import MAX_ROUNDS, UNTESTED_CONFIDENCE, Member, OracleError, softmax
 from learner.endgame.networks import EndgameNetwork, PairConfig, PairNetwork, save_endgame_network
 from learner.endgame.oracle import ORACLE_FILE, Oracle, open_oracle, read_oracle_card, save_oracle
+from learner.endgame.reached import around
 from learner.endgame.resolve import EVERYWHERE, MOST_EVALUATIONS, PROVEN, STATIC_WEIGHT, Judge, resolve, search_rounds
-from learner.endgame.trust import Beyond
+from learner.endgame.trust import Beyond, Further
 from learner.endgame.validation import calibration_error, reliability_bins
 from learner.network import NETWORKS, make_network
 
@@ -84,7 +85,9 @@ class FakeNetwork(EndgameNetwork):
 
     def wdl_logits(self, positions: np.ndarray) -> np.ndarray:
         self.asked.append(positions)
-        exact = np.eye(3)[1 - tables().lookup(positions).astype(np.int64)]
+        known = np.bitwise_count(positions[:, 0] | positions[:, 1]) <= tables().pieces
+        exact = np.tile([0.0, 1.0, 0.0], (len(positions), 1))  # a draw, of more pieces
+        exact[known] = np.eye(3)[1 - tables().lookup(positions[known]).astype(np.int64)]
         noise = self.noise * (hashed(positions) if self.noise else 0)
         return (self.sharpness * exact + noise).astype(np.float32)
 
@@ -409,13 +412,14 @@ def test_probe_says_where_confidence_was_never_checked() -> None:
 
 
 def test_each_piece_beyond_the_tested_ones_costs_confidence() -> None:
-    rule = Beyond(temperatures=(1.5, 2.0, 3.0), doubts=(0.1, 0.2, 0.3), most=0.95, pieces=3, positions=10)
+    rows = [Further(errors=(errors, errors), temperatures=(1.5, 1.5)) for errors in (0.2, 0.4)]
+    rule = Beyond(further=tuple(rows), most=0.95, pieces=3, positions=10)
     oracle = Oracle([Member(FakeNetwork(), (2, 2), calibrated=2, beyond=rule)])
     few, more, most = (Board(fen) for fen in ("W:WK1:BK28", "W:WK1,K2:BK28", "W:WK1,K2:BK28,K27"))
     sure = [oracle.probe(board).confidence for board in (few, more, most)]
     assert sure[0] > 0.999
-    assert sure[1] == pytest.approx(0.9 + 0.1 / 3, abs=1e-4)
-    assert sure[2] == pytest.approx(min(0.95**2, 0.81 + 0.19 / 3), abs=1e-4)
+    assert sure[1] == pytest.approx(min(0.95, 1 - 0.2 * 0.2), abs=1e-3)
+    assert sure[2] == pytest.approx(min(0.95**2, 1 - 0.2 * 0.4), abs=1e-3)
     assert oracle.probe(most).source.endswith("never tested on 4 pieces")
     won = oracle.probe(Board("W:WK18:B14"))
     assert won.confidence == 1
@@ -435,6 +439,20 @@ def test_a_rule_beyond_is_tested_one_piece_further_on() -> None:
     assert [member.beyond for member in oracle.members[:-1]] == [None, None]
     alone = calibrate_oracle(networks[-1:], tables(), budget=4, positions=500)
     assert alone.members[0].beyond is None
+
+
+@pytest.mark.parametrize("close", [False, True])
+def test_fresh_positions_need_no_tables(close: bool) -> None:
+    games = drawn(3000).positions
+    for pieces, there in ((4, True), (9, False)):
+        fresh = Questions(tables(), 400, 1, games).fresh(pieces, close)
+        own, opp = np.bitwise_count(fresh[:, 0]).astype(int), np.bitwise_count(fresh[:, 1]).astype(int)
+        assert ((own > 0) & (opp > 0) & (own + opp == pieces)).all()
+        assert set(own.tolist()) == {n for n in range(1, pieces) if (abs(2 * n - pieces) <= 1) == close}
+        assert not (fresh[:, 0] & fresh[:, 1]).any()
+        assert len(fresh) == 2000
+        walked = {tuple(row) for row in around(games, pieces, pieces, VALIDATION, 1, 2000).tolist()}
+        assert (sum(tuple(row) in walked for row in fresh.tolist()) >= 100) == there
 
 
 def test_positions_of_games_are_half_of_what_an_oracle_is_calibrated_on() -> None:
@@ -467,7 +485,8 @@ def test_probe_sees_draws_by_the_rules() -> None:
 def pair_oracle() -> Oracle:
     torch.manual_seed(0)
     networks = [PairNetwork(SMALL).eval() for _ in range(2)]
-    rule = Beyond(temperatures=(1.5, 2.0, 3.0), doubts=(0.1, 0.2, 0.3), most=0.9, pieces=4, positions=10, tested=0.01)
+    rows = [Further(errors=(0.1, 0.01), temperatures=(1.5, 2.0)), Further(errors=(0.2, 0.02), temperatures=(3.0, 4.0))]
+    rule = Beyond(further=tuple(rows), most=0.9, pieces=4, positions=10, tested=0.01)
     last = Member(networks[1], (2, 4), 0.8, 0.95, 2, evaluations=70, changed_temperature=1.3, beyond=rule)
     return Oracle([Member(networks[0], (2, 3), 1.5, 0.9, 1, 0.7, 3), last])
 
@@ -498,6 +517,13 @@ def test_cards_from_before_calibration_was_written_down_are_read(tmp_path: Path,
         for name in ("calibrated", "evaluations", "changed_temperature", "beyond"):
             del member[name]
     card["members"][1]["pieces"] = [2, 24]
+    card["members"][1]["beyond"] = {
+        "temperatures": [1, 1, 1],
+        "doubts": [0, 0, 0],
+        "most": 1,
+        "pieces": 4,
+        "positions": 1,
+    }
     (tmp_path / "oracle" / ORACLE_FILE).write_text(json.dumps(card))
     members = open_oracle(tmp_path / "oracle").members
     assert [member.calibrated for member in members] == [3, 7]

@@ -29,7 +29,7 @@ from learner.endgame.tree_search import (
     fit_rounds,
 )
 from learner.endgame.trees_command import oracle_trees_command
-from learner.endgame.trust import Beyond
+from learner.endgame.trust import Beyond, Further
 from learner.shipped import CHAMPION_FOLDER
 from learner.student import read_student_info
 
@@ -107,7 +107,8 @@ def test_what_a_tree_proves_is_certain(proof: int, verdict: str) -> None:
 
 
 def test_nothing_is_as_sure_beyond_the_pieces_that_weights_were_fitted_on() -> None:
-    rule = Beyond(temperatures=(1, 1, 1), doubts=(0, 0, 0), most=0.9, pieces=4, positions=10)
+    row = Further(errors=(0, 0), temperatures=(1, 1))
+    rule = Beyond(further=(row, row), most=0.9, pieces=4, positions=10)
     trees = FakeTrees(says(0, 1, 0), says(0, 1, 0))
     oracle = oracle_with(trees, calibrated=3)
     oracle = Oracle([replace(oracle.members[0], beyond=rule)], oracle.trees)

@@ -8,16 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.tablebase.material import materials_between
-
-from .data import VALIDATION, EndgameBatch, EndgameSampler, Values, labelled
+from .data import Values
+from .extrapolation import rule_beyond
 from .member import MAX_ROUNDS, Member, OracleError
 from .networks import EndgameNetwork
 from .oracle import Oracle
 from .probabilities import log_probabilities, softmax
-from .reached import around, with_tables
+from .questions import Questions
 from .resolve import CHANGED, MOST_AT_ONCE, MOST_EVALUATIONS, STEADY, Judge, Resolved, resolve, search_rounds
-from .trust import FEWEST, Beyond, error_of, fit_beyond
 
 DEFAULT_BUDGET = 64.0
 """Evaluations per position, on the mean. Errors fall by about an eighth with every doubling of it, slower from here on;
@@ -27,6 +25,7 @@ _CHUNK = 1 << 8
 _TIRED = MOST_EVALUATIONS / DEFAULT_BUDGET  # times the budget: what one position may take
 _GIVE_UP = 2.0  # times its share of the budget may one part of the positions take, before all do without that round
 _TEMPERATURES = (0.05, 20.0)
+FEWEST = 200  # positions to fit a temperature of their own on; below, it is fitted on more
 
 
 class SearchChoice(NamedTuple):
@@ -194,28 +193,6 @@ def _searched_temperature(found: Resolved, classes: np.ndarray, way: int) -> flo
     return fit_temperature(log_probabilities(found.probabilities[rows]), classes[rows]) if rows.any() else 1.0
 
 
-def rule_beyond(members: Sequence[Member], source: "Questions") -> Beyond | None:
-    """What one piece more than tested does to confidence, found by leaving the last number of pieces out.
-
-    Each member but the last is asked about one piece more than it was calibrated on. The rule is fitted to what the
-    largest of them said; a rule fitted one piece below tells how well such a rule holds one piece further on.
-
-    Returns:
-        None where no member but the last was calibrated on fewer pieces than the tables have.
-    """
-    rule = None
-    for i, member in enumerate(members[:-1]):
-        pieces = member.edge + 1
-        batch = source.draw(pieces, pieces, 2 * len(members) + i)
-        found = Oracle(members[: i + 1]).stated(batch.positions)
-        tested = None
-        if rule is not None and rule.pieces == pieces - 1:
-            shares = rule.applied(found, np.ones(len(batch.classes), np.int64))
-            tested = error_of(shares, batch.classes)
-        rule = fit_beyond(found, batch.classes, pieces, tested)
-    return rule
-
-
 def _ranges(members: Sequence[Member], pieces: int) -> list[tuple[int, int]]:
     """The piece counts that each member, from the fewest pieces on, will be asked about and the tables know."""
     ends = [1, *(member.pieces[1] for member in members)]
@@ -227,31 +204,3 @@ def _ranges(members: Sequence[Member], pieces: int) -> list[tuple[int, int]]:
                 f"a network for {below + 1} to {above} pieces needs tables of as many; these end at {pieces}"
             )
     return [(below + 1, min(above, pieces)) for below, above in pairwise(ends)]
-
-
-class Questions(NamedTuple):
-    """Where samples of the validation split come from; see ``calibrate_oracle``."""
-
-    tables: Values
-    positions: int
-    seed: int
-    reached: np.ndarray | None
-
-    def draw(self, low: int, high: int, number: int, quiet: bool = False) -> EndgameBatch:
-        """Samples of ``low`` to ``high`` pieces, half of them around games where there are any.
-
-        Args:
-            number: added to the seed: the number of pieces for which a search is chosen.
-        """
-        materials, seed = materials_between(low, high), self.seed + number
-        few = self._around(low, high, seed)
-        uniform = EndgameSampler(self.tables, materials, seed, VALIDATION, quiet).draw(self.positions - len(few))
-        if len(few) == 0:
-            return uniform
-        reached = labelled(few, self.tables)
-        return EndgameBatch(*(np.concatenate(columns) for columns in zip(uniform, reached, strict=True)))
-
-    def _around(self, low: int, high: int, seed: int) -> np.ndarray:
-        if self.reached is None:
-            return np.zeros((0, 4), np.uint32)
-        return with_tables(around(self.reached, low, high, VALIDATION, seed, self.positions // 2))

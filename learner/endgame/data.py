@@ -257,6 +257,17 @@ class EndgameSampler(SeededSampler):
         return EndgameBatch(positions, self.tables.lookup(positions), flags, codes)
 
 
+def draw_positions(materials: Sequence[Material], n: int, seed: int) -> np.ndarray:
+    """Positions uint32 [n, 4] drawn uniformly from all of these numbers of pieces; there need be no tables of them."""
+    numbers = np.array([count_positions(material) for material in materials], np.float64)
+    ends = np.cumsum(np.rint(numbers * (WEIGHT_SCALE / numbers.sum())).astype(np.int64))
+    codes, state = np.zeros(len(materials), np.int16), np.array([seed], np.uint64)
+    positions = np.zeros((n, 4), np.uint32)
+    source = _Source(ends, np.array(materials, np.int64), codes, state)
+    _draw(source, ALL_SPLITS, False, positions, np.empty(n, np.uint8), np.empty(n, np.int16))
+    return positions
+
+
 @njit(cache=True)
 def _place(counts, state):
     """(placed, own, opp, kings): one try to put the pieces of a slice on squares of their own."""

@@ -8,7 +8,7 @@ import numpy as np
 from .networks import EndgameNetwork
 from .probabilities import bounded, log_probabilities, softmax
 from .resolve import CHANGED, MOST_AT_ONCE, MOST_EVALUATIONS, PROVEN, STEADY, Resolved
-from .trust import Beyond
+from .trust import Beyond, is_close
 
 MAX_BOARD_PIECES = 24
 MAX_ROUNDS = 9
@@ -83,20 +83,23 @@ class Member:
         """Most pieces that the network was calibrated on, or at least trained for."""
         return self.calibrated or self.pieces[1]
 
-    def believed(self, found: Resolved, pieces: np.ndarray) -> np.ndarray:
+    def believed(self, found: Resolved, positions: np.ndarray | None) -> np.ndarray:
         """Calibrated win, draw, loss float32 [N, 3] of what this member's search found of positions.
 
         Args:
-            pieces: int [N], on the board of each position: where these are more than ``edge``, less is believed.
+            positions: uint32 [N, 4]: where they have more pieces than ``edge``, less is believed; None: nowhere.
         """
         changed = self.search_temperature if self.changed_temperature is None else self.changed_temperature
         shares = found.probabilities.copy()
         for way, temperature in ((STEADY, self.search_temperature), (CHANGED, changed)):
             rows = np.flatnonzero(found.ways == way)
             shares[rows] = softmax(log_probabilities(shares[rows]), temperature)
+        if positions is None:
+            return shares
+        pieces = np.bitwise_count(positions[:, 0] | positions[:, 1])
         further = np.maximum(0, pieces.astype(np.int64) - self.edge)
         if self.beyond is not None:
-            return self.beyond.applied(found._replace(probabilities=shares), further)
+            return self.beyond.applied(found._replace(probabilities=shares), further, is_close(positions))
         rows = np.flatnonzero((further > 0) & (found.evaluations > 0) & (found.ways != PROVEN))
         shares[rows] = bounded(shares[rows], UNTESTED_CONFIDENCE)
         return shares

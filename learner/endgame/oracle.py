@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import safetensors.torch
-from pydantic import BaseModel, JsonValue
+from pydantic import BaseModel, JsonValue, field_validator
 from torch import Tensor
 
 from engine.board import Board
@@ -54,6 +54,12 @@ class MemberCard(StoredNetwork):
     changed_temperature: float | None = None
     calibrated: int | None = None
     beyond: Beyond | None = None
+
+    @field_validator("beyond", mode="before")
+    @classmethod
+    def _no_older_rule(cls, value: Any) -> Any:
+        """Rules of another kind, from before 1.0, are as good as none."""
+        return None if isinstance(value, dict) and "doubts" in value else value
 
 
 class OracleCard(BaseModel, frozen=True, extra="forbid"):
@@ -248,9 +254,7 @@ class Oracle:
         for member, places in self._shares(positions):
             own = positions[places]
             part = resolve(own, self.network_probabilities, member.rounds, member.threshold, member.evaluations)
-            pieces = np.bitwise_count(own[:, 0] | own[:, 1]) if beyond else np.zeros(len(own), np.uint8)
-            shares = member.believed(part, pieces)
-            part = part._replace(probabilities=shares)
+            part = part._replace(probabilities=member.believed(part, own if beyond else None))
             for column, values in zip(result, part, strict=True):
                 column[places] = values
         return result

@@ -148,7 +148,7 @@ def _print_doubt(asked: Collection[tuple[Member, int]], console: Console) -> Non
         else:
             most = member.beyond.most
             console.print(
-                f"{told}it falls with each piece as it fell for a smaller network on {member.beyond.pieces}: "
+                f"{told}as many errors are expected on top as smaller networks made beyond their pieces: "
                 f"{most:.1%} at most on {member.edge + 1}, {most**2:.1%} on {member.edge + 2}, and so on."
             )
 

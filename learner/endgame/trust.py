@@ -1,11 +1,15 @@
-"""Corrections of a search's probabilities, by the way its verdict was reached, and beyond the tested number of pieces.
+"""Confidence about more pieces than a network was tested on.
 
-A rule turns stated probabilities p into ``(1 - doubt) softmax(log p / temperature) + doubt / 3``. The temperature (Guo
-et al. 2017) corrects answers that are all somewhat too sure; the doubt is what goes wrong however sure the networks
-are, and so bounds the confidence.
+Nobody knows how often a network is right there. What is known is how often smaller ones erred on one and two pieces
+more than their own, and temperatures do not carry over from them: one network states what another one would not. But
+errors do. So a larger network is taken to make as many errors on top of its own as the smaller one made on top of its
+own, in *close* positions (numbers of pieces that differ by one at most) and in others, and its probabilities p become
 
-Beyond the pieces that a network was tested on nobody knows how often it is right. What is known is how a smaller
-network fared one piece beyond its own: a rule is fitted there, and for every further piece it is applied once more.
+    (1 - doubt) softmax(log p / temperature) + doubt / 3.
+
+The doubt is a share of these errors: what goes wrong however sure a network is. The temperature (Guo et al. 2017) is
+the one at which the confidence in fresh positions, whose values nobody needs to know, is on the mean what these errors
+leave of it.
 """
 
 from typing import NamedTuple
@@ -14,96 +18,134 @@ import numpy as np
 from pydantic import BaseModel, Field
 
 from .probabilities import bounded, log_probabilities, softmax
-from .resolve import CHANGED, Resolved
+from .resolve import PROVEN, Resolved
 from .validation import calibration_error, reliability_bins, wilson_interval
 
-WAYS = CHANGED + 1  # number of ways to a verdict that are not proofs
-FEWEST = 200  # positions to fit a rule of its own on; below, it is fitted on all
+_DOUBTED = 0.2  # share of the errors that no temperature explains
+_MOST_ERRORS = 0.6  # of three answers two are wrong where nothing is known
+_LARGEST = 100.0  # temperature
 _SUREST = 10  # a tenth of the answers
-_LARGEST = 20.0  # temperature
-_Three = tuple[float, float, float]
+_Two = tuple[float, float]
+
+
+class Further(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
+    """What is believed about a number of pieces, in close positions and in others.
+
+    Attributes:
+        errors: share of wrong answers that is expected. temperatures: see above.
+    """
+
+    errors: _Two
+    temperatures: _Two
 
 
 class Beyond(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
-    """What one piece more than tested does to confidence, by the way of a verdict: at once, steady, changed.
+    """How a network is believed about more pieces than it was tested on.
 
     Attributes:
-        temperatures, doubts: see above.
-        most: no verdict but a proven one is stated with more confidence: 95 % sure lower bound of how often the surest
-            tenth of the answers was right where this was fitted.
-        pieces: of the positions that it was fitted on. positions: their number.
-        tested: expected calibration error on them of the rule fitted one piece below; None where that was not possible.
+        further: for one piece more, two, and so on; for still more pieces the last with as many more than a multiple
+            of two holds.
+        most: no verdict but a proven one is stated with more confidence on one piece more, with its square on two, and
+            so on: the 95 % sure lower bound of how often the surest tenth of the next smaller network's answers was
+            right on one piece more than its own.
+        pieces, positions: number of these pieces, and of the positions.
+        tested: expected calibration error, on them, of the rule made for that network without them; None where there
+            was no smaller one to make it with.
     """
 
-    temperatures: _Three
-    doubts: _Three
+    further: tuple[Further, ...] = Field(min_length=2)
     most: float = Field(gt=1 / 3, le=1)
     pieces: int
     positions: int
     tested: float | None = None
 
-    def applied(self, found: Resolved, further: np.ndarray) -> np.ndarray:
-        """Probabilities float32 [N, 3] of a search for ``further`` int [N] pieces beyond the tested ones."""
+    def applied(self, found: Resolved, further: np.ndarray, close: np.ndarray) -> np.ndarray:
+        """Probabilities float32 [N, 3] of a search.
+
+        Args:
+            further: int [N], pieces more than tested. close: bool [N], see ``is_close``.
+        """
         result = found.probabilities.copy()
-        for way in range(WAYS):
-            for times in np.unique(further[(found.ways == way) & (further > 0)]).tolist():
-                rows = np.flatnonzero((found.ways == way) & (further == times))
-                temperature, doubt = self.temperatures[way] ** times, 1 - (1 - self.doubts[way]) ** times
-                result[rows] = bounded(believed(result[rows], temperature, doubt), self.most**times)
+        for times in np.unique(further[further > 0]).tolist():
+            known = len(self.further)
+            row = self.further[times - 1 if times <= known else known - 2 + (times - known - 1) % 2]
+            for near, errors, temperature in zip((True, False), row.errors, row.temperatures, strict=True):
+                rows = np.flatnonzero((found.ways != PROVEN) & (further == times) & (close == near))
+                result[rows] = bounded(believed(result[rows], temperature, errors), self.most**times)
         return result
 
 
-class _Fit(NamedTuple):
-    temperature: float
-    doubt: float
+class Mistakes(NamedTuple):
+    """Share of wrong answers about close and about other positions; NaN where there were none."""
+
+    close: float
+    others: float
 
 
-def believed(probabilities: np.ndarray, temperature: float, doubt: float) -> np.ndarray:
-    """Probabilities float32 [N, 3] after the rule above."""
+def is_close(positions: np.ndarray) -> np.ndarray:
+    """bool [N]: whether the numbers of pieces of positions uint32 [N, 4] differ by one at most."""
+    own, opp = (np.bitwise_count(positions[:, column]).astype(np.int64) for column in range(2))
+    return abs(own - opp) <= 1
+
+
+def mistakes_of(found: Resolved, classes: np.ndarray, close: np.ndarray) -> Mistakes:
+    """How often the answers were wrong; ``classes`` int64 [N] are right, ``close`` bool [N]."""
+    wrong = found.probabilities.argmax(1) != classes
+    return Mistakes(*(float(wrong[rows].mean()) if rows.any() else np.nan for rows in (close, ~close)))
+
+
+def expected_mistakes(own: Mistakes, smaller: list[Mistakes], count: int) -> list[Mistakes]:
+    """What is expected on one piece more, two, and so on, ``count`` times.
+
+    Args:
+        own: of the network on its own number of pieces.
+        smaller: of a smaller network on its own number of pieces, on one more, and so on. Beyond the last one errors
+            grow as they did from the first to it.
+    """
+    columns = [_grown(within, steps, count) for within, *steps in zip(own, *smaller, strict=True)]
+    return [Mistakes(*pair) for pair in zip(*columns, strict=True)]
+
+
+def _grown(own: float, smaller: list[float], count: int) -> list[float]:
+    """``expected_mistakes`` of one of the two kinds of positions; where there were none, they count as before."""
+    steps, before = [], 0.0
+    for share in smaller:
+        before = before if np.isnan(share) else share
+        steps.append(before)
+    growth, last = np.maximum.accumulate(np.array(steps) - steps[0]), len(steps) - 1
+    start = steps[0] if np.isnan(own) else own
+    rounds = [divmod(further, last) for further in range(count)]
+    return [float(np.clip(start + n * growth[last] + growth[rest + 1], 1e-4, _MOST_ERRORS)) for n, rest in rounds]
+
+
+def believed(probabilities: np.ndarray, temperature: float, errors: float) -> np.ndarray:
+    """Probabilities float32 [N, 3] after the rule above, where this share of ``errors`` is expected."""
+    doubt = 1.5 * _DOUBTED * errors  # two of its three thirds are errors
     return np.float32(1 - doubt) * softmax(log_probabilities(probabilities), temperature) + np.float32(doubt / 3)
 
 
-def fit_rule(probabilities: np.ndarray, classes: np.ndarray) -> _Fit:
-    """Temperature, at least 1, and doubt that make the right classes int64 [N] most likely."""
-    from scipy.optimize import minimize  # only training an oracle needs it
+def matching_temperature(found: Resolved, errors: float) -> float:
+    """The temperature, at least 1, at which the mean confidence in these positions is what ``errors`` leave of it."""
+    from scipy.optimize import brentq  # only training an oracle needs it
 
-    def loss(x: np.ndarray) -> float:
-        right = believed(probabilities, float(np.exp(x[0])), float(x[1]))[np.arange(len(classes)), classes]
-        return float(-np.log(np.maximum(right.astype(np.float64), 1e-30)).mean())
+    open_ones = found.probabilities[found.ways != PROVEN]
+    wanted = (1 - errors) * len(found.ways) - (len(found.ways) - len(open_ones))
 
-    bounds = [(0.0, float(np.log(_LARGEST))), (0.0, 0.99)]
-    found = minimize(loss, np.array([0.5, 0.05]), method="Nelder-Mead", bounds=bounds)
-    return _Fit(float(np.exp(found.x[0])), float(found.x[1]))
+    def surplus(temperature: float) -> float:
+        return float(believed(open_ones, temperature, errors).max(1).sum()) - wanted
+
+    if not len(open_ones) or surplus(1.0) <= 0:
+        return 1.0
+    return _LARGEST if surplus(_LARGEST) >= 0 else float(brentq(surplus, 1.0, _LARGEST, rtol=1e-4))
 
 
-def fit_beyond(found: Resolved, classes: np.ndarray, pieces: int, tested: float | None = None) -> Beyond:
-    """The rule for one piece beyond the tested ones, from what a network said of positions of as many.
-
-    Args:
-        found: of positions of ``pieces`` pieces, one more than the network was tested on.
-        classes: int64 [N], right ones.
-        tested: see ``Beyond``.
-    """
-    known = found.ways < WAYS
-    of_all = fit_rule(found.probabilities[known], classes[known])
-    rules = []
-    for way in range(WAYS):
-        rows = found.ways == way
-        enough = np.count_nonzero(rows) >= FEWEST
-        rules.append(fit_rule(found.probabilities[rows], classes[rows]) if enough else of_all)
-    rule = Beyond(
-        temperatures=tuple(fit.temperature for fit in rules),
-        doubts=tuple(fit.doubt for fit in rules),
-        most=1.0,
-        pieces=pieces,
-        positions=len(classes),
-        tested=tested,
-    )
-    stated = rule.applied(found, np.ones(len(classes), np.int64))[known]
-    surest = np.argsort(-stated.max(1), kind="stable")[: max(1, len(stated) // _SUREST)]
-    right = stated[surest].argmax(1) == classes[known][surest]
-    least = wilson_interval(int(right.sum()), len(right))[0]
-    return rule.model_copy(update={"most": max(least, 0.34)})
+def surest_right(found: Resolved, classes: np.ndarray) -> float:
+    """95 % sure lower bound of how often the surest tenth of the unproven answers is right; ``classes`` int64 [N]."""
+    rows = np.flatnonzero(found.ways != PROVEN)
+    shares = found.probabilities[rows]
+    surest = np.argsort(-shares.max(1), kind="stable")[: max(1, len(rows) // _SUREST)]
+    right = shares[surest].argmax(1) == classes[rows][surest]
+    return max(wilson_interval(int(right.sum()), len(right))[0], 0.34)
 
 
 def error_of(probabilities: np.ndarray, classes: np.ndarray) -> float:

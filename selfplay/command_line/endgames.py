@@ -225,6 +225,9 @@ class OracleTrainRequest:
         return oracle_train_command(beginning, lessons, self.out, quiet)
 
 
+_FURTHER_PIECES = 4  # more than tables have, which confidence is extrapolated to (``learner.endgame.extrapolation``)
+
+
 def _positions(games: Path | None, most: int) -> Any:
     """Positions with at most ``most`` pieces (uint32 [N, 4]) from the games in a folder or file; None without one."""
     if games is None:
@@ -254,7 +257,7 @@ def oracle_calibrate(
     """Make one oracle of several networks; temperatures and thresholds are chosen on the validation split."""
     from learner.endgame.commands import oracle_calibrate_command
 
-    reached = _positions(games, MOST_PIECES)
+    reached = _positions(games, MOST_PIECES + _FURTHER_PIECES)
     return oracle_calibrate_command(nets, folder, out, budget, positions, seed, quiet, reached, keep)
 
 
