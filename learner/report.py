@@ -21,6 +21,7 @@ Item = TypeVar("Item")
 _PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _MARKDOWN_SIGNS = re.compile(r"([\\`*_\[\]<>|#~&$])")
+_MARKED_SIGN = re.compile(r"\\(.)")
 _MARKDOWN_START = re.compile(r"^(\d*)([-+=.)])")  # a list or an underline, where a paragraph begins with it
 _NUMBER = re.compile(r"[-+−]?[0-9][0-9.,]*( ?(%|µs))?")
 _MISSING = "–"
@@ -199,8 +200,8 @@ def check_packages() -> None:
 def write_report(folder: Path, report: Report) -> Path:
     """Writes ``report.md``, ``report.json``, ``report.html`` and a PNG file for each figure.
 
-    Every file is written atomically, the page last; the page holds its figures itself, so it can be sent alone. Files
-    of other names in the folder stay.
+    Every file is written atomically, ``report.md`` first, by which ``check_title`` knows the report again, and the page
+    last; the page holds its figures itself, so it can be sent alone. Files of other names in the folder stay.
 
     Returns:
         The path of ``report.html``.
@@ -221,12 +222,36 @@ def write_report(folder: Path, report: Report) -> Path:
     markdown, page = to_markdown(report), to_html(report)
     make_folder(folder)
     remove_stale_temporaries(folder)
+    atomic_write(folder / "report.md", markdown.encode())
     for figure in figures:
         atomic_write(folder / figure.file_name, figure.png)
     atomic_write(folder / "report.json", f"{data}\n".encode())
-    atomic_write(folder / "report.md", markdown.encode())
     atomic_write(folder / "report.html", page.encode())
     return folder / "report.html"
+
+
+def check_title(folder: Path, title: str, option: str) -> None:
+    """Raises ``ReportError`` if ``write_report`` would replace there what is no report whose title begins like this.
+
+    Args:
+        option: what named the folder, for the message.
+
+    Raises:
+        StorageError: the report there cannot be read.
+    """
+    path = folder / "report.md"
+    if not path.exists():
+        for other in (folder / "report.json", folder / "report.html"):
+            if other.exists():
+                raise ReportError(f"{option} {folder}: holds a {other.name} of something else; choose another folder")
+        return
+    try:
+        with path.open(encoding="utf-8", errors="replace") as lines:
+            there = _MARKED_SIGN.sub(r"\1", lines.readline().removeprefix("# ").strip())
+    except OSError as error:
+        raise StorageError(error.errno, f"{path}: cannot be read: {os.strerror(error.errno or 0)}") from error
+    if not there.startswith(title):
+        raise ReportError(f"{option} {folder}: holds the report “{there}”; choose another folder")
 
 
 def to_markdown(report: Report) -> str:

@@ -1,8 +1,6 @@
 """Repeated experiments of papers: rows of published and measured figures, printed and written as a report."""
 
 import math
-import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,13 +10,11 @@ import numpy as np
 import rich.table
 
 from engine.console import Console
-from engine.files import StorageError
-from learner.report import Block, Cell, Figure, Report, Section, Table, Text, percent, write_report
+from learner.report import Block, Cell, Figure, Report, Section, Table, Text, check_title, percent, write_report
 
 Facts = Mapping[str, str | int | float]
 PUBLISHED, MEASURED = "published", "measured"
 _MISSING = "–"
-_MARKED_SIGN = re.compile(r"\\(.)")
 
 
 class ReproduceError(ValueError):
@@ -31,7 +27,7 @@ def chosen_experiments(
     """The names of the experiments to do: ``experiment``, or all if it is None.
 
     Raises ``ReproduceError`` for an unknown experiment, minutes that are not positive and finite, or if ``out`` is a
-    file or holds another report.
+    file, ``ReportError`` if it holds another report.
     """
     names = list(known)
     if experiment is not None and experiment not in names:
@@ -40,22 +36,8 @@ def chosen_experiments(
         raise ReproduceError(f"--minutes {minutes:g}: must be above 0 and finite")
     if out.exists() and not out.is_dir():
         raise ReproduceError(f"--out {out}: is a file, not a folder for the report")
-    there = _title_in(out)
-    if there not in (None, title):
-        raise ReproduceError(f"--out {out}: holds the report “{there}”; choose another folder")
+    check_title(out, title, "--out")
     return names if experiment is None else [experiment]
-
-
-def _title_in(folder: Path) -> str | None:
-    """The title of the report in a folder, None if there is none; raises ``StorageError`` if it cannot be read."""
-    path = folder / "report.md"
-    if not path.exists():
-        return None
-    try:
-        with path.open(encoding="utf-8", errors="replace") as lines:
-            return _MARKED_SIGN.sub(r"\1", lines.readline().removeprefix("# ").strip())
-    except OSError as error:
-        raise StorageError(error.errno, f"{path}: cannot be read: {os.strerror(error.errno or 0)}") from error
 
 
 class ShuffledRows:

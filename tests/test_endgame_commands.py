@@ -48,7 +48,7 @@ from learner.endgame.probe_command import probe_command
 from learner.endgame.tree_search import TreeRound, TreeSettings, TreeWeights
 from learner.endgame.validate_command import oracle_validate_command
 from learner.network import NETWORKS, make_network
-from learner.report import evenly_spaced
+from learner.report import ReportError, evenly_spaced
 
 FENS = ["W:WK1:BK28", "B:W21,22,K23,32:B9,K30", "W:W32,31,30,29,28,27,26:BK1", "W:WK18:B14"]
 OUTCOMES = ("win", "draw", "loss")
@@ -168,6 +168,9 @@ def test_oracles_that_cannot_be_made_are_refused_before_the_tables_are_read(
         oracle_calibrate_command([network], SHIPPED, tmp_path / "o", 1e9, 100, 1, True)
     with pytest.raises(OracleCommandError, match=r"--trees: .*network has no tree search"):
         oracle_validate_command(network, 3, 10, 1, SHIPPED, quiet=True, trees=True)
+    (tmp_path / "report.html").write_text("of somebody else")
+    with pytest.raises(ReportError, match=r"holds a report\.html of something else"):
+        oracle_validate_command(trained[0], 3, 10, 1, SHIPPED, quiet=True, out=tmp_path)
 
 
 def test_training_on_a_network_that_is_there(tmp_path: Path, trained: tuple[Path, dict[str, Any]]) -> None:

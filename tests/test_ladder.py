@@ -16,7 +16,7 @@ from engine.players.base import PlayerSpecError
 from engine.players.spec import NetworkSpec
 from learner.checkpoint import CheckpointError, save_checkpoint
 from learner.network import NETWORKS, make_network
-from learner.report import evenly_spaced
+from learner.report import ReportError, evenly_spaced
 from selfplay.games.openings import MatchError
 from selfplay.matches.ladder import LadderPlayer, LadderResults, Standings, ladder_pairs
 from selfplay.matches.ladder_commands import ladder_command
@@ -287,6 +287,20 @@ def ladder(run: RunFolder, games: int = 2, **options: Any) -> dict[str, Any]:
     given: dict[str, Any] = {"anchors": "random", "simulations": 2, "openings": "random:24", "jobs": 1, **options}
     quiet = given.pop("quiet", True)
     return ladder_command(LadderRequest(run.path, games, **given), quiet)
+
+
+def test_a_page_of_something_else_is_not_replaced(run: RunFolder, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    for name in ("report.html", "report.json"):
+        (out / name).write_text("of somebody else")
+        with pytest.raises(ReportError, match=f"holds a {name} of something else; choose another folder"):
+            ladder(run, out=out)
+        assert [(path.name, path.read_text()) for path in out.iterdir()] == [(name, "of somebody else")]
+        (out / name).unlink()
+    (out / "report.md").write_text("# Another\n")
+    with pytest.raises(ReportError, match="holds the report “Another”; choose another folder"):
+        ladder(run, out=out)
 
 
 def test_commas_of_a_command_stand_in_quotes(tmp_path: Path) -> None:

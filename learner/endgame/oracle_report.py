@@ -6,7 +6,7 @@ from typing import Any
 
 from ..report import Block, Cell, Figure, Report, Section, Table, Text, percent, write_report
 from . import figures
-from .validation import METHODS, OUTCOMES, Score, Validation
+from .validation import METHODS, OUTCOMES, REPORT_TITLE, Score, Validation
 
 
 def write_oracle_report(
@@ -43,7 +43,7 @@ def write_oracle_report(
         _learning(learning_curves),
         _worst(validation),
     ]
-    return write_report(folder, Report("Endgame oracle: validation", sections, data))
+    return write_report(folder, Report(REPORT_TITLE, sections, data))
 
 
 def _percent(share: float | None) -> str | None:

@@ -11,7 +11,7 @@ import torch
 from engine.console import Console, Table
 from engine.tablebase.material import MIN_PIECES
 
-from ..report import check_packages, make_writable_folder
+from ..report import check_packages, check_title, make_writable_folder
 from .calibration import calibrate_oracle
 from .commands import (
     QUICK_BUDGET,
@@ -26,7 +26,16 @@ from .data import TEST, EndgameBatch, EndgameSampler, Values, labelled
 from .oracle import Oracle, open_oracle, oracle_folder, shipped_folder
 from .progress import OracleProgress
 from .reached import some, with_tables
-from .validation import ACCURACY_KEYS, METHODS, Judgements, Validation, calibration_error, reliability_bins, validate
+from .validation import (
+    ACCURACY_KEYS,
+    METHODS,
+    REPORT_TITLE,
+    Judgements,
+    Validation,
+    calibration_error,
+    reliability_bins,
+    validate,
+)
 
 _CHUNK, _FEW = 1 << 14, 1 << 6  # positions between two updates of the progress; few where trees are searched
 GAMES = "games"
@@ -70,6 +79,7 @@ def oracle_validate_command(
     if out is not None or alone is not None:  # a report has figures; a network alone is calibrated
         check_packages()
     if out is not None:
+        check_title(out, REPORT_TITLE, "--out")
         make_writable_folder(out)  # now, not after a minute
     oracle, of_games = open_oracle(net, trees), None
     if trees and oracle.trees is None:

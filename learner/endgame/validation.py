@@ -13,6 +13,7 @@ from engine.fen import Color, format_fen
 from engine.outcomes import OUTCOMES
 from engine.tablebase.material import NUM_CODES, Material
 
+REPORT_TITLE = "Endgame oracle: validation"
 METHODS = ("network", "search", "oracle")
 FLAGS = ("none", "capture", "threatened capture")
 ACCURACY_KEYS = {"network": "accuracy", "search": "accuracy_search", "oracle": "accuracy_oracle"}

@@ -16,6 +16,7 @@ from learner.report import (
     Section,
     Text,
     check_packages,
+    check_title,
     evenly_spaced,
     make_writable_folder,
     percent,
@@ -41,6 +42,7 @@ from .pool import MatchPool
 from .tasks import Pairing, Task, make_tasks
 
 _RESULTS_FILE = "ladder.json"
+_TITLE = "Ladder of "
 _FIRST_DOUBLED = 32  # simulations
 
 
@@ -101,6 +103,7 @@ def ladder_command(request: LadderRequest, quiet: bool) -> LadderFigures:
     Raises:
         RunError, MatchError: the run has no promoted network, or the settings or files do not fit.
         CheckpointError: the checkpoint of a promoted network is missing or damaged.
+        ReportError: the folder holds another report.
     """
     games, control = request.games, request.control
     climbers = _climbers(request)
@@ -118,6 +121,7 @@ def ladder_command(request: LadderRequest, quiet: bool) -> LadderFigures:
     pairs = ladder_pairs(players, request.everybody)
     if not pairs:
         raise MatchError(f"{players[0].name} is alone on the ladder: name anchors with --anchors")
+    check_title(request.target, _TITLE, "--out")
     settings: dict[str, str | int] = {
         "time_control": str(control),
         "openings": request.openings,
@@ -223,7 +227,7 @@ def _write(
         Section("Cross-table", [_cross_table(standings)]),
         Section("Conditions", [Text(conditions)]),
     ]
-    write_report(request.target, Report(f"Ladder of {request.run}", sections, figures))
+    write_report(request.target, Report(f"{_TITLE}{request.run}", sections, figures))
 
 
 def ratings_table(figures: StandingsFigures, caption: str) -> ReportTable:
