@@ -18,6 +18,7 @@ from engine.files import StorageError
 from selfplay.progress import LadderProgress, TrainingProgress
 from selfplay.requests import StatusRequest
 from selfplay.run.config import make_config
+from selfplay.run.curves import Curves
 from selfplay.run.folder import RunError, RunFolder, faults_logged
 from selfplay.run.metrics import serve_metrics
 from selfplay.run.page import status_command
@@ -116,10 +117,21 @@ def test_logs_that_say_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str
         read_status(run, 60)
     run.log_path.unlink()
     assert read_status(run, 60)["seconds_ago"] is None
+    run.log_path.mkdir()
+    with pytest.raises(StorageError, match=r"cannot read .*log\.jsonl: Is a directory"):
+        read_status(run, 60)
+    run.log_path.rmdir()
     with pytest.raises(RunError, match="--json shows the state once"):
         status_command(StatusRequest(run.path, watch=True), True)
     with pytest.raises(RunError, match="holds no run"):
         status_command(StatusRequest(tmp_path), False)
+
+
+def test_a_file_in_place_of_the_curves_is_named(tmp_path: Path) -> None:
+    run = a_run(tmp_path)
+    run.tensorboard.write_text("x")
+    with pytest.raises(StorageError, match=r"cannot make the folder .*tensorboard: a file is in the way"):
+        Curves(run.tensorboard)
 
 
 def test_names_in_brackets_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, BinaryIO, TypedDict
 
+from engine.files import cannot_read
+
 from ..rating.elo import EloRating
 from ..rating.ratings import Ratings
 from .folder import RunError, RunFolder, RunState
@@ -87,7 +89,7 @@ class StatusFigures(TypedDict):
 
 
 def read_status(run: RunFolder, rate_seconds: float) -> StatusFigures:
-    """Reads the state of a run; raises ``RunError`` if it cannot be read.
+    """Reads the state of a run; raises ``RunError`` or ``StorageError`` if it cannot be read.
 
     Args:
         rate_seconds: seconds at the end of the log over which rates are averaged.
@@ -137,7 +139,10 @@ def _status(
 
 
 def last_events(path: Path) -> list[Event]:
-    """The last events of a log, oldest first; none if there is no log. Other lines are skipped."""
+    """The last events of a log, oldest first; none if there is no log. Other lines are skipped.
+
+    Raises ``StorageError`` if the log cannot be read.
+    """
     try:
         with open(path, "rb") as file:
             size = file.seek(0, 2)
@@ -147,6 +152,8 @@ def last_events(path: Path) -> list[Event]:
                 lines = [*_rare_lines(path).before(size - _TAIL_BYTES, file), *lines]
     except FileNotFoundError:
         return []
+    except OSError as error:
+        raise cannot_read(path, error) from error
     events: list[Event] = []
     for line in lines:
         try:
