@@ -221,6 +221,8 @@ def main() -> None:
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # schedulers send it; it then saves like Ctrl-C
     try:
+        if sys.stdout is None and os.name != "nt":  # Windows has none without a terminal
+            raise ValueError("standard output is closed: send it to a file, or to /dev/null")
         _check_arguments(sys.argv)
         sys.exit(app(sys.argv[1:] or ["--help"], standalone_mode=False) or 0)
     except (Interrupted, KeyboardInterrupt) as error:  # the latter before a command has begun

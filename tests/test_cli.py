@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from importlib.metadata import version
@@ -268,3 +269,12 @@ def test_a_sign_that_the_terminal_has_not_costs_no_result() -> None:
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert "Elo" in done.stdout
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no standard output without a terminal")
+def test_a_closed_standard_output_is_told() -> None:
+    """The first file that was opened would get in its place what libraries write to standard output."""
+    command = shlex.join(crownhead_program("perft", 1)) + " >&-"
+    done = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, text=True)
+    told = "crownhead: standard output is closed: send it to a file, or to /dev/null\n"
+    assert (done.returncode, done.stderr) == (2, told)
