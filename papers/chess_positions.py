@@ -30,8 +30,9 @@ TEST_SHARE = 16
 """One position in 16 is kept for tests, with all its mirror images."""
 _KIND_OF_TYPE = (0, 5, 4, 3, 2, 1, 0)  # by python-chess's types, pawn 1 to king 6
 _TYPES = (chess.QUEEN, chess.ROOK, chess.BISHOP, chess.KNIGHT, chess.PAWN)
+_LETTERS = " PNBRQK"  # by python-chess's types
 _MAN_BITS = 10
-_UNREADABLE = (OSError, AssertionError, ValueError, IndexError, OverflowError, struct.error)
+_UNREADABLE = (OSError, AssertionError, ValueError, IndexError, OverflowError, RecursionError, struct.error)
 _TRIED = 50  # positions of each table that are probed in advance
 _DRAWN = 256
 # Number of men → number of ways to set them up; the order of the two men beside the kings does not matter.
@@ -64,6 +65,22 @@ def _captured(name: str) -> Iterator[str]:
             for other in (taking, *promoted):
                 if len(after) + len(other) > 2:
                     yield chess.syzygy.normalize_tablename(f"{after}v{other}")
+
+
+def _has_men(path: Path, name: str) -> bool:
+    """Whether a table is of the men that its name says, by its first bytes; python-chess would look for others forever.
+
+    Behind five bytes stands for each file of the leading pawn, or once if there is none: one byte, or two if both sides
+    have pawns, and a byte for each man, with half of it for each side to move: 1 to 6 for White, 9 to 14 for Black.
+    """
+    strong, weak = name.split("v")
+    expected = sorted([*map(_LETTERS.index, strong), *(8 + _LETTERS.index(man) for man in weak)])
+    before = 2 if "P" in strong and "P" in weak else 1
+    with path.open("rb") as file:
+        file.seek(5)
+        parts = [file.read(before + len(expected))[before:] for _ in range(4 if "P" in name else 1)]
+    shifts = (0,) if strong == weak else (0, 4)
+    return all(sorted(man >> shift & 15 for man in part) == expected for part in parts for shift in shifts)
 
 
 class SyzygyTables:
@@ -109,11 +126,13 @@ class SyzygyTables:
             board.turn = source.random() < 0.5
             if board.is_valid():
                 boards.append(board)
-        for board in boards:
-            try:
+        try:
+            if not _has_men(path, name):
+                raise ValueError("it is not of the men that its name says")
+            for board in boards:
                 self._tables.probe_wdl_table(board)
-            except _UNREADABLE as error:
-                raise SyzygyError(f"{path}: is no readable Syzygy table: {error or type(error).__name__}") from error
+        except _UNREADABLE as error:
+            raise SyzygyError(f"{path}: is no readable Syzygy table: {error or type(error).__name__}") from error
 
     def close(self) -> None:
         """Closes the files."""

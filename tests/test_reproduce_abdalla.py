@@ -271,6 +271,21 @@ def test_a_damaged_table_is_named(tmp_path: Path) -> None:
 
 
 @needs_tables
+@pytest.mark.timeout(60)
+def test_a_table_of_other_men_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """python-chess would look for them forever; in tables with other damage it calls itself without end."""
+    folder = linked(tmp_path / "tables")
+    for name, other in (("KRvKP", "KQvKR"), ("KPPvK", "KPvKP"), ("KQvKQ", "KRvKR")):
+        shutil.copy(FOLDER / f"{other}.rtbw", folder / f"{name}.rtbw")
+        with pytest.raises(SyzygyError, match=f"{name}.rtbw: is no readable Syzygy table: it is not of the men"):
+            SyzygyTables(folder)
+        shutil.copy(FOLDER / f"{name}.rtbw", folder)
+    monkeypatch.setattr(chess.syzygy.WdlTable, "calc_symlen", lambda table, *rest: table.calc_symlen(*rest))
+    with pytest.raises(SyzygyError, match="is no readable Syzygy table: maximum recursion depth"):
+        SyzygyTables(folder)
+
+
+@needs_tables
 def test_damage_that_shows_late_is_told_in_one_line(tables: SyzygyTables, monkeypatch: pytest.MonkeyPatch) -> None:
     def damaged(board: Any) -> int:
         raise struct.error("unpack_from requires a buffer of at least 87368 bytes")
