@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from engine.console import Console
-from engine.files import atomic_write, check_replaceable, check_writable
+from engine.files import atomic_write, cannot_read, check_replaceable, check_writable
 from engine.memory import check_memory
 from learner.endgame.progress import OracleProgress
 
 from .chess_coded import CHESS_FILE, read_coded, write_coded
-from .chess_endings import solve_endings
+from .chess_endings import endings, solve_endings
 from .experiment import ReproduceError
 
 _MEMORY_BYTES = 1_500_000_000
@@ -70,7 +70,7 @@ def decode_command(
     CHESS_FILE.read(file)  # a bad file is refused before anything else
     if out is not None:
         check_writable(out)
-        check_replaceable(out, _check_arrays, "arrays of NumPy")
+        check_replaceable(out, _check_arrays, "decoded chess endings")
     if syzygy is None and (positions is not None or seed is not None):
         raise ReproduceError("--positions and --seed choose positions to compare: give --syzygy, too")
     compare = None if syzygy is None else _comparison(syzygy, positions or _COMPARED, 1 if seed is None else seed)
@@ -96,7 +96,15 @@ def decode_command(
 
 
 def _check_arrays(path: Path) -> None:
-    if not zipfile.is_zipfile(path):
+    """Raises ``ValueError`` for a file that is no archive of arrays named like endings, like other arrays or a text."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            others = set(archive.namelist()) - {f"{ending.name}.npy" for ending in endings()}
+    except zipfile.BadZipFile as error:
+        raise ValueError(path) from error
+    except OSError as error:
+        raise cannot_read(path, error) from error
+    if others:
         raise ValueError(path)
 
 

@@ -11,6 +11,7 @@ from selfplay.command_line.options import MAX_GAMES, MAX_SEED, Json, Seed, Table
 reproduce = typer.Typer(
     help="Do experiments of papers again, beside their published figures, and code chess endings.", no_args_is_help=True
 )
+_MOST_COMPARED = 1_000_000_000
 Out = Annotated[Path, typer.Option(help="Folder for the report; an earlier one is replaced.")]
 RunOut = Annotated[Path, typer.Option(help="Folder for runs and report; earlier runs in it continue.")]
 RunSeed = Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Seed of weights, games and players.")]
@@ -167,7 +168,8 @@ def chess_decode(
         Path | None, typer.Option(metavar="DIR", help="Folder of Syzygy tables (*.rtbw) to compare values with.")
     ] = None,
     positions: Annotated[
-        int | None, typer.Option(min=1, help="Positions of each ending to compare; if left out, 1000.")
+        int | None,
+        typer.Option(min=1, max=_MOST_COMPARED, help="Positions of each ending to compare; if left out, 1000."),
     ] = None,
     seed: Annotated[
         int | None, typer.Option(min=0, max=MAX_SEED, help="Seed of these positions; if left out, 1.")

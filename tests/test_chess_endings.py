@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from programs import crownhead_here
 
 chess = pytest.importorskip("chess", reason="needs the extra papers")
 from chess.syzygy import tablenames  # noqa: E402
@@ -193,6 +194,7 @@ def test_commands_write_and_read_a_file(tmp_path: Path, capsys: pytest.CaptureFi
     assert written["bytes"] == file.stat().st_size < 1000
     found = decode_command(file, arrays, None, None, None, quiet=True)
     assert found["digest"] == written["digest"]
+    decode_command(file, arrays, None, None, None, quiet=True)  # its own file is replaced
     with np.load(arrays) as there:
         assert set(there) == {ending.name for ending in THREE_MEN}
         assert np.array_equal(there["KPvK"], solve_three_men().solved[BY_NAME["KPvK"]].sets)
@@ -235,8 +237,9 @@ def test_damaged_and_foreign_files_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("three_men_only")
 def test_what_cannot_be_done_is_told_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text, file = tmp_path / "text", tmp_path / "chess.coded"
+    text, file, other = tmp_path / "text", tmp_path / "chess.coded", tmp_path / "other.npz"
     text.write_text("mine\n")
+    np.savez(other, mine=np.arange(3))
     encode_command(file, quiet=True)
     monkeypatch.setattr(chess_commands, "solve_endings", None)
     monkeypatch.setattr(chess_commands, "read_coded", None)
@@ -245,7 +248,8 @@ def test_what_cannot_be_done_is_told_before_the_work(tmp_path: Path, monkeypatch
         (lambda: encode_command(text, True), "holds no coded chess endings"),
         (lambda: encode_command(tmp_path / "no" / "file", True), "cannot write"),
         (lambda: decode(text, None, None, None, None), "holds no coded chess endings"),
-        (lambda: decode(file, text, None, None, None), "holds no arrays of NumPy"),
+        (lambda: decode(file, text, None, None, None), "holds no decoded chess endings"),
+        (lambda: decode(file, other, None, None, None), "holds no decoded chess endings"),
         (lambda: decode(file, None, None, 5, None), "give --syzygy, too"),
         (lambda: decode(file, None, None, None, 5), "give --syzygy, too"),
         (lambda: decode(file, None, tmp_path / "no", None, None), "no such folder"),
@@ -253,3 +257,7 @@ def test_what_cannot_be_done_is_told_before_the_work(tmp_path: Path, monkeypatch
         with pytest.raises((ValueError, OSError), match=why):
             refused()
     assert text.read_text() == "mine\n"
+    with np.load(other) as there:
+        assert list(there) == ["mine"]
+    most = crownhead_here("reproduce", "chess-decode", file, "--syzygy", tmp_path, "--positions", 10**20)
+    assert (most.returncode, "'--positions'" in most.stderr) == (2, True)
