@@ -24,7 +24,7 @@ def provide_code_cache(source: Path = Path(__file__).parent) -> None:
         return
     try:
         folder = tempfile.mkdtemp(prefix="crownhead-")
-    except OSError:  # then Numba says that there is no place
+    except OSError:  # ``code_locators.Nowhere`` tells of it
         return
     os.environ[VARIABLE] = folder
     _made.append(folder)
@@ -44,7 +44,8 @@ def drop_code_cache() -> None:
 def check_sources() -> None:
     """Has Numba compile anew what was compiled from sources that have changed; see ``code_locators``."""
     ours = [f"{__package__}.code_locators.{place}" for place in ("Provided", "InTree", "UserWide")]
-    os.environ.setdefault(LOCATORS_VARIABLE, ",".join([*ours, "IPythonCacheLocator", "ZipCacheLocator"]))
+    others = ["IPythonCacheLocator", "ZipCacheLocator", f"{__package__}.code_locators.Nowhere"]
+    os.environ.setdefault(LOCATORS_VARIABLE, ",".join([*ours, *others]))
     if "numba" in sys.modules:  # it has read the environment already
         sys.modules["numba"].config.CACHE_LOCATOR_CLASSES = os.environ[LOCATORS_VARIABLE]
 

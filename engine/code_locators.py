@@ -6,6 +6,7 @@ from other files: code that was compiled from older ones would give wrong result
 Every process asks for all its sources when it starts, so paths are strings here, which are faster than ``Path``.
 """
 
+import errno
 import hashlib
 import os
 import re
@@ -16,6 +17,7 @@ from typing import Any
 
 from numba.core.caching import InTreeCacheLocator, UserProvidedCacheLocator, UserWideCacheLocator
 
+from .files import StorageError
 from .game import ENGLISH, GAME
 
 _ROOT = os.path.realpath(f"{__file__}/../..")  # of absolute imports within this program
@@ -113,3 +115,16 @@ class InTree(_Stamped, InTreeCacheLocator):
 
 class UserWide(_Stamped, UserWideCacheLocator):
     """The user's cache."""
+
+
+class Nowhere:
+    """What is asked last: Numba itself would end with a traceback."""
+
+    @classmethod
+    def from_function(cls, py_func: Any, py_file: str) -> Any:
+        """Raises ``StorageError``."""
+        raise StorageError(
+            errno.EROFS,
+            f"compiled code can be kept nowhere, neither beside {py_file} nor in your cache nor in a temporary folder: "
+            "name a folder that can be written to in the variable NUMBA_CACHE_DIR",
+        )

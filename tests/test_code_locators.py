@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from programs import crownhead_program
 
 from engine import code_locators
 from engine.code_cache import LOCATORS_VARIABLE
@@ -117,3 +118,14 @@ def test_games_that_share_a_folder_share_no_code(monkeypatch: pytest.MonkeyPatch
     source_stamp.cache_clear()
     assert source_stamp(file) != english
     source_stamp.cache_clear()
+
+
+def test_where_code_can_be_kept_nowhere_that_is_told_in_one_line() -> None:
+    last = os.environ[LOCATORS_VARIABLE].rpartition(",")[2]
+    environment = {**os.environ, LOCATORS_VARIABLE: last}  # as if all others had found no place
+    done = subprocess.run(
+        crownhead_program("perft", 1), cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("crownhead: compiled code can be kept nowhere, neither beside ")
+    assert done.stderr.endswith("name a folder that can be written to in the variable NUMBA_CACHE_DIR\n")
