@@ -1,38 +1,32 @@
 """The command line of Crownhead. Each command imports what it needs when it runs, so that ``--help`` is quick."""
 
+import contextlib
+import json
+import logging
+import math
+import os
+import signal
+import subprocess
 import sys
+from collections import deque
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any
 
-EXIT_INTERRUPTED = 130
-try:
-    import contextlib
-    import json
-    import logging
-    import math
-    import os
-    import signal
-    import subprocess
-    from collections import deque
-    from collections.abc import Iterator
-    from itertools import pairwise
-    from pathlib import Path
-    from typing import Annotated, Any
+import typer
+from typer.core import TyperGroup
 
-    import typer
-    from typer.core import TyperGroup
-
-    from crownhead_board import annotate, play
-    from engine.code_cache import drop_code_cache
-    from engine.errors import PartlyReadError
-    from engine.game import GAME, GAME_VARIABLE, OtherGameError
-    from papers.command_line import reproduce
-    from selfplay import requests
-    from selfplay.command_line import endgames
-    from selfplay.command_line.options import MAX_SEED, Fen, Json, request_command
-    from selfplay.command_line.puzzles import puzzles
-    from selfplay.requests import PlayRequest, TrainRequest
-except KeyboardInterrupt:  # these take a tenth of a second, before ``main`` begins
-    print("crownhead: interrupted", file=sys.stderr)
-    sys.exit(EXIT_INTERRUPTED)
+from crownhead_board import annotate, play
+from engine.code_cache import drop_code_cache
+from engine.errors import PartlyReadError
+from engine.game import GAME, GAME_VARIABLE, OtherGameError
+from papers.command_line import reproduce
+from selfplay import requests
+from selfplay.command_line import endgames
+from selfplay.command_line.options import MAX_SEED, Fen, Json, request_command
+from selfplay.command_line.puzzles import puzzles
+from selfplay.requests import PlayRequest, TrainRequest
 
 
 class Interrupted(Exception):  # noqa: N818
@@ -103,6 +97,7 @@ app = typer.Typer(cls=_Commands, add_completion=False, pretty_exceptions_enable=
 EXIT_BAD_INPUT = 2
 _LONGEST_MESSAGE = 300  # characters
 _OF_OTHER_GAME = "CROWNHEAD_OF_OTHER_GAME"  # environment variable: for what this command was started again
+EXIT_INTERRUPTED = 130
 EXPECTED = (ValueError, OSError)  # errors whose message is printed without a traceback
 
 
