@@ -46,7 +46,7 @@ from learner.endgame.rules_learning import (
     quiet_sample,
     with_features,
 )
-from learner.endgame.rules_page import PAGE, rule_parts, write_page
+from learner.endgame.rules_page import PAGE, read_page, rule_parts, write_page
 from selfplay.games.openings import Opening
 from selfplay.matches.match import play_games
 from selfplay.measures.convert import won_positions
@@ -386,7 +386,9 @@ def test_a_page_counts_what_each_rule_decides(tables: DenseTables, tmp_path: Pat
     assert [part.errors[4] for part in parts] == [int((~right & (decided == i)).sum()) for i in range(5)]
     found = curve(rules, positions, seed=1)
     assert found[-1] == right.mean()
-    text = write_page(tmp_path, rules, parts, found).read_text()
+    page = write_page(tmp_path, rules, parts, found)
+    text = read_page(page)
+    assert text == page.read_text()
     assert f"5 rules {found[-1]:.2%}" in text
     assert len(list((tmp_path / "rules").glob("*.svg"))) == sum(part.example is not None for part in parts)
 
@@ -457,6 +459,11 @@ def test_a_file_of_another_kind_is_not_replaced(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(StorageError, match=r"rules\.json exists already and holds no rules"):
         rules_command(None, notes, 2, 1, None, True)
     assert notes.read_text() == "my own"
+    page = tmp_path / PAGE
+    page.write_text("# House rules\n")
+    with pytest.raises(StorageError, match=r"rules\.md exists already and holds no page of rules"):
+        rules_command(tmp_path, None, None, 1, None, True)
+    assert page.read_text() == "# House rules\n"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="its devices have no folder")

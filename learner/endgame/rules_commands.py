@@ -23,7 +23,7 @@ from .rules_learning import (
     quiet_sample,
     with_features,
 )
-from .rules_page import RulePart, rule_parts, write_page
+from .rules_page import PAGE, RulePart, read_page, rule_parts, write_page
 
 _POLISHINGS = 3
 _MOST_RULES = 60
@@ -86,6 +86,8 @@ def rules_command(
     for place in (out, None if learn is None else learn.absolute().parent):
         if place is not None:
             make_writable_folder(place)  # now, not after minutes
+    if out is not None:
+        check_replaceable(out / PAGE, read_page, "page of rules")
     if learn is not None:
         check_writable(learn)
         check_replaceable(learn, load_rules, "rules")

@@ -9,7 +9,7 @@ import numpy as np
 from engine import svg
 from engine.board import Board
 from engine.fen import Color, format_fen
-from engine.files import atomic_write, make_folder
+from engine.files import atomic_write, make_folder, read_bytes
 from engine.knowledge.rules import OUTCOMES, RuleList
 
 from .rules_learning import Positions, measure
@@ -87,6 +87,14 @@ def _drawn(positions: Positions, chosen: np.ndarray, rng: np.random.Generator) -
         return None
     own, opp, kings = positions.words[rng.choice(places)].tolist()
     return format_fen(Color.BLACK, own, opp, kings)
+
+
+def read_page(path: Path) -> str:
+    """A page that ``write_page`` wrote; raises ``ValueError`` for other files, ``StorageError`` if it cannot be read."""
+    text = read_bytes(path).decode("utf-8", "replace")
+    if not text.startswith(_HEAD.partition("\n")[0]):
+        raise ValueError(path)
+    return text
 
 
 def write_page(folder: Path, rules: RuleList, parts: Sequence[RulePart], right: Sequence[float]) -> Path:
