@@ -90,7 +90,7 @@ def _drawn(positions: Positions, chosen: np.ndarray, rng: np.random.Generator) -
 
 
 def read_page(path: Path) -> str:
-    """A page that ``write_page`` wrote; raises ``ValueError`` for other files, ``StorageError`` if it cannot be read."""
+    """A page of ``write_page``; raises ``ValueError`` for other files, ``StorageError`` if it cannot be read."""
     text = read_bytes(path).decode("utf-8", "replace")
     if not text.startswith(_HEAD.partition("\n")[0]):
         raise ValueError(path)
