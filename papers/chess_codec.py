@@ -5,7 +5,7 @@ Ending by ending, in the order of ``chess_endings.endings``, both directions do 
 1. Captures, promotions, mates and stalemates settle what they can.
 2. The positions with White to move that are still open are coded, word by word (``chess_moves``): a minimax search of
    two plies (``chess_look_ahead``) settles, without a bit, what follows from values known by now. Of each other
-   position one or two bits are coded (won? if not, and if it can be, lost?), as a mix of adaptive models expects them
+   position up to two bits are coded (won? if not, lost?; only what can be), as a mix of adaptive models expects them
    (``learner.endgame.mixing``), whose contexts are what the search saw, the values of positions nearby, and the
    squares of three men.
 3. Black's values follow by looking one step ahead.
@@ -217,6 +217,9 @@ class EndingCoder:
 
         Args:
             truth: its values, when encoding.
+
+        Raises:
+            ChessCodecError: they contradict the rules, so that decoding would not restore them.
         """
         ending, legal, stalemate, forced = rules.ending, rules.legal, rules.stalemate, rules.forced
         known = _start(rules)
@@ -235,6 +238,10 @@ class EndingCoder:
         not_won[BLACK] = legal[BLACK] & ~rules.winning(BLACK, lost[WHITE], legal[BLACK])
         lost[BLACK] = rules.losing(BLACK, not_won[WHITE], not_won[BLACK])
         sets = np.stack([lost, not_won, legal])
+        if truth is not None and not np.array_equal(sets, truth.sets):
+            raise ChessCodecError(
+                f"the values of {ending.name} are not what the rules of chess make of smaller endings"
+            )
         self._digest.update(sets.astype("<u8", copy=False).data)
         return Solved(sets)
 

@@ -101,10 +101,16 @@ def _count(ways, n, counter):
 
 
 @njit(cache=True)
+def _is_doubtful(ending):
+    """Whether nothing is known after a double step: pawns of both sides are there."""
+    return ending.third == PAWN and ending.roamer == PAWN and ending.roamer_color == BLACK
+
+
+@njit(cache=True)
 def _judge(white, black, third, ending, known, against, buffers):
     """Sets what is known of the positions of a word with Black to move."""
     sets, nothing, ways, counter = buffers
-    doubtful = ending.third == PAWN and ending.roamer == PAWN and ending.roamer_color == BLACK
+    doubtful = _is_doubtful(ending)
     legal = against.legal[white, black, third]
     n = gather(known.lost, nothing if doubtful else known.lost, white, black, third, BLACK, ending, ways)
     won = against.won[white, black, third] | _union(ways, n)
@@ -153,12 +159,12 @@ def search_word(white, black, third, ending, known, against, buffers, ahead):
     Args:
         known, against: ``White`` and ``Black``.
         ahead: int64 [64], set: what was seen of each position, 9 bits: the sets of unclear positions that a move leads
-            to (4), the number of moves that Black may have no answer to (3), whether one surely holds, whether one may
-            win.
+            to (4), the number of moves that Black may have no winning reply to (3), whether one surely holds, whether
+            one may win.
     """
     _judge_next(white, black, third, ending, known, against, buffers)
     sets, nothing, ways, counter = buffers
-    doubtful = ending.third == PAWN and ending.roamer == PAWN and ending.roamer_color == BLACK
+    doubtful = _is_doubtful(ending)
     reached = np.zeros(_NUM_SETS, np.uint64)
     for kind in range(_NUM_SETS - 1, -1, -1):  # the first set at last: its moves are counted
         certain = nothing if kind in (_HELD, _LOSING) else against.legal

@@ -22,7 +22,7 @@ from papers.chess_codec import ChessCodecError, EndingCoder  # noqa: E402
 from papers.chess_coded import CHESS_FILE, read_coded, write_coded  # noqa: E402
 from papers.chess_commands import decode_command, encode_command  # noqa: E402
 from papers.chess_comparison import board_of, compare, draw_values  # noqa: E402
-from papers.chess_endings import LEGAL, LOST, NOT_WON, Endings, endings, solve_endings  # noqa: E402
+from papers.chess_endings import LEGAL, LOST, NOT_WON, Endings, Solved, endings, solve_endings  # noqa: E402
 from papers.chess_moves import KING, NOBODY, WHITE, Ending, attackers, attacks, between  # noqa: E402
 from papers.chess_positions import SyzygyTables  # noqa: E402
 from papers.experiment import ReproduceError  # noqa: E402
@@ -184,6 +184,16 @@ def test_an_ending_is_coded_without_loss(solved: Endings, name: str, most_bytes:
     assert np.array_equal(decoder.code(rules).sets, truth.sets)
     again = decoder.finish()
     assert (again.positions, again.digest) == (coded.positions, coded.digest)
+
+
+def test_values_that_contradict_the_rules_are_refused() -> None:
+    tables = solve_three_men()
+    for name in ("KQvK", "KPvK"):
+        rules, truth = tables.rules_of(BY_NAME[name]), tables.solved[BY_NAME[name]]
+        sets = truth.sets.copy()
+        sets[NOT_WON, 0, 0, 18] |= sets[LEGAL, 0, 0, 18]  # no win with White's king on a1 and Black's on c3
+        with pytest.raises(ChessCodecError, match=f"values of {name} are not what the rules"):
+            EndingCoder().code(rules, Solved(sets))
 
 
 @pytest.mark.usefixtures("three_men_only")

@@ -51,10 +51,10 @@ def rule_beyond(members: Sequence[Member], source: Questions) -> Beyond | None:
 def _further(members: Sequence[Member], source: Questions) -> tuple[Further, ...] | None:
     """``Beyond.further`` of the last member, from values of no more pieces than its own."""
     edge = members[-1].edge
-    sizes = [(abs(member.edge - (edge - 2)), i) for i, member in enumerate(members[:-1]) if member.edge < edge]
-    if not sizes:
+    distances = [(abs(member.edge - (edge - 2)), i) for i, member in enumerate(members[:-1]) if member.edge < edge]
+    if not distances:
         return None
-    smaller = min(sizes)[1]  # for two pieces less, so that as many are close; if there is none, the nearest
+    smaller = min(distances)[1]  # for two pieces less, even or odd as well; if there is none, the nearest
     steps = [_mistakes(members[: smaller + 1], n, source) for n in range(members[smaller].edge, edge + 1)]
     oracle, found = Oracle(members), []
     for times, errors in enumerate(expected_mistakes(_mistakes(members, edge, source), steps, _FURTHER), 1):

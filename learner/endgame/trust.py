@@ -43,8 +43,8 @@ class Beyond(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     """How a network is believed about more pieces than it was tested on.
 
     Attributes:
-        further: for one piece more, two, and so on; for still more pieces the last with as many more than a multiple
-            of two holds.
+        further: for one piece more, two, and so on; for still more pieces the last two by turns, since an even number
+            of pieces is harder to judge than an odd one.
         most: no verdict but a proven one is stated with more confidence on one piece more, with its square on two, and
             so on: the 95 % sure lower bound of how often the surest tenth of the next smaller network's answers was
             right on one piece more than its own.
