@@ -430,7 +430,10 @@ def test_each_piece_beyond_the_tested_ones_costs_confidence() -> None:
 
 def test_a_rule_beyond_is_tested_one_piece_further_on() -> None:
     networks = [(FakeNetwork(noise=60, sharpness=30), (2, pieces)) for pieces in (2, 3, 4)]
-    oracle = calibrate_oracle(networks, tables(), budget=4, positions=3000)
+    told: list[tuple[str, float | None]] = []
+    oracle = calibrate_oracle(networks, tables(), budget=4, positions=3000, report=lambda *part: told.append(part))
+    for what, parts in (("confidence about more pieces", 8), ("the same, to test it", 7)):
+        assert [share for text, share in told if text == what] == pytest.approx([i / parts for i in range(parts)])
     rule = oracle.members[-1].beyond
     assert rule is not None
     assert (rule.pieces, rule.positions) == (4, 3000)

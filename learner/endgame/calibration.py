@@ -162,8 +162,7 @@ def calibrate_oracle(
             changed_temperature=_searched_temperature(found, batch.classes, CHANGED),
             calibrated=high,
         )
-    report("confidence about more pieces", None)
-    members[-1] = replace(members[-1], beyond=rule_beyond(members, source))
+    members[-1] = replace(members[-1], beyond=rule_beyond(members, source, report))
     return Oracle(members)
 
 
