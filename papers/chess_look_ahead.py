@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from .chess_moves import BLACK, KING, MOST_WAYS, NOBODY, PAWN, WHITE, attacks, bit_of, gather
+from .chess_moves import BLACK, MOST_WAYS, NOBODY, PAWN, WHITE, attacks, bit_of, gather, king_step
 
 # Sets of positions with Black to move, by what is known: perhaps not won by Black; not won by Black; unclear, by the
 # number of replies that may win (1, 2, 3 to 5, more); perhaps lost for Black; lost for Black.
@@ -135,9 +135,9 @@ def _judge(white, black, third, ending, known, against, buffers):
 @njit(cache=True)
 def _judge_next(white, black, third, ending, known, against, buffers):
     """Sets what is known of all positions that a move of White leads to from a word."""
-    steps = attacks(KING, WHITE, white, np.uint64(0))
-    for square in range(64):
-        if steps & bit_of(square) != 0:
+    for direction in range(8):
+        square = king_step(white, direction)
+        if square >= 0:
             _judge(square, black, third, ending, known, against, buffers)
     if ending.third == PAWN:
         _judge(white, black, third + 8, ending, known, against, buffers)

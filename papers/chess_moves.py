@@ -101,6 +101,13 @@ def attacks(kind, color, square, occupied):
 
 
 @njit(cache=True)
+def king_step(square, direction):
+    """The next square in one of eight directions; -1 beyond the edge."""
+    file, rank = (square & 7) + _FILES[direction], (square >> 3) + _RANKS[direction]
+    return rank * 8 + file if 0 <= file < 8 and 0 <= rank < 8 else -1
+
+
+@njit(cache=True)
 def attackers(kind, color, square, occupied):
     """Squares from which a man attacks this one."""
     return attacks(kind, 1 - color, square, occupied)
@@ -202,10 +209,9 @@ def gather(target, double, white, black, third, side, ending, ways):
         The number of moves in ``ways``.
     """
     n = 0
-    king = white if side == WHITE else black
-    steps = attacks(KING, side, king, np.uint64(0))
-    for square in range(64):
-        if steps & bit_of(square) != 0:
+    for direction in range(8):
+        square = king_step(white if side == WHITE else black, direction)
+        if square >= 0:
             ways[n] = target[square, black, third] if side == WHITE else target[white, square, third]
             n += 1
     if ending.third != NOBODY and ending.third_color == side:
@@ -237,8 +243,9 @@ def capture_word(of_third, of_roamer, white, black, third, side, ending):
         if ending.roamer_color == side and of_third[white, black, 0] & bit_of(third) != 0:
             found |= attackers(ending.roamer, side, third, kings)
     if ending.roamer_color != side:
-        for square in range(64):
-            if steps & bit_of(square) != 0:
+        for direction in range(8):
+            square = king_step(king, direction)
+            if square >= 0:
                 after = of_roamer[square, black, 0] if side == WHITE else of_roamer[white, square, 0]
                 if after & bit_of(third) != 0:
                     found |= bit_of(square)
