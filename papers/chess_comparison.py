@@ -9,18 +9,11 @@ from typing import Any
 import chess
 
 from .chess_endings import LEGAL, LOST, NOT_WON, Ending, Endings
-from .chess_moves import BISHOP, BLACK, KING, KNIGHT, NOBODY, PAWN, QUEEN, ROOK, WHITE
+from .chess_moves import BLACK, KING, NOBODY, WHITE
 from .chess_positions import CLASSES, SyzygyTables
 from .experiment import ReproduceError
 
-_TYPES = {
-    QUEEN: chess.QUEEN,
-    ROOK: chess.ROOK,
-    BISHOP: chess.BISHOP,
-    KNIGHT: chess.KNIGHT,
-    PAWN: chess.PAWN,
-    KING: chess.KING,
-}
+_TYPES = (chess.QUEEN, chess.ROOK, chess.BISHOP, chess.KNIGHT, chess.PAWN, chess.KING)  # by ``chess_moves``'s kinds
 
 
 def board_of(ending: Ending, squares: tuple[int, int, int, int], side: int) -> chess.Board:

@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from programs import ROOT, crownhead_program, wait_until
@@ -53,20 +54,27 @@ def interrupt(ready: Callable[[], bool], *arguments: object, number: int = signa
     return said.splitlines()[-1]
 
 
-def test_a_command_that_saves_nothing_says_so_much(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def interrupted(*arguments: object) -> None:
+def interrupt_within(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> list[Any]:
+    """Runs a command that is interrupted where it calls a function; returns the handlers of signals that it sets."""
+
+    def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    handlers = []
+    handlers: list[Any] = []
     monkeypatch.setattr("signal.signal", lambda number, handler: handlers.append((number, handler)))
-    monkeypatch.setattr("engine.perft.perft_report", interrupted)
+    monkeypatch.setattr(name, interrupted)
     monkeypatch.setattr("sys.argv", ["crownhead", "perft", "3"])
     with pytest.raises(SystemExit) as ended:
         crownhead.main()
     assert ended.value.code == INTERRUPTED
     assert capsys.readouterr().err == "crownhead: interrupted\n"
+    return handlers
+
+
+def test_a_command_that_saves_nothing_says_so_much(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    handlers = interrupt_within("engine.perft.perft_report", monkeypatch, capsys)
     both = [(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)]
     assert handlers == [(signal.SIGTERM, signal.default_int_handler), *both]  # a second one keeps the exit code
 
@@ -75,17 +83,7 @@ def test_an_interrupt_before_a_command_begins_is_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """While Typer read the arguments, the program ended without a word."""
-
-    def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("signal.signal", lambda *_: None)
-    monkeypatch.setattr("typer.core.TyperGroup.make_context", interrupted)
-    monkeypatch.setattr("sys.argv", ["crownhead", "perft", "3"])
-    with pytest.raises(SystemExit) as ended:
-        crownhead.main()
-    assert ended.value.code == INTERRUPTED
-    assert capsys.readouterr().err == "crownhead: interrupted\n"
+    interrupt_within("typer.core.TyperGroup.make_context", monkeypatch, capsys)
 
 
 def test_a_long_count_ends() -> None:

@@ -260,10 +260,9 @@ class EndgameSampler(SeededSampler):
 def draw_positions(materials: Sequence[Material], n: int, seed: int) -> np.ndarray:
     """Positions uint32 [n, 4] drawn uniformly from all of these numbers of pieces; there need be no tables of them."""
     numbers = np.array([count_positions(material) for material in materials], np.float64)
-    ends = np.cumsum(np.rint(numbers * (WEIGHT_SCALE / numbers.sum())).astype(np.int64))
-    codes, state = np.zeros(len(materials), np.int16), np.array([seed], np.uint64)
-    positions = np.zeros((n, 4), np.uint32)
-    source = _Source(ends, np.array(materials, np.int64), codes, state)
+    sampler = SeededSampler(materials, numbers / numbers.sum(), seed, None, False)
+    codes, positions = np.zeros(len(materials), np.int16), np.zeros((n, 4), np.uint32)
+    source = _Source(sampler.ends, np.array(materials, np.int64), codes, np.array([sampler.state], np.uint64))
     _draw(source, ALL_SPLITS, False, positions, np.empty(n, np.uint8), np.empty(n, np.int16))
     return positions
 
