@@ -42,7 +42,7 @@ def test_what_was_found_in_the_opponent_s_time_is_kept(player: PonderingPlayer) 
     board = Board()
     for _ in range(3):
         thinking = player.begin(board)
-        thinking.advance(0.02)
+        thinking.advance(0.003)  # some 10,000 of at most 50,000 simulations
         before = thinking.thought().count
         board.push(thinking.choose())
         reply = board.legal_moves[0]

@@ -19,7 +19,8 @@ from .watching import MoveThought, Proof, Purpose, Thought, Unit
 ANALYSIS = 4_000_000  # simulations of an analysis; they about fill the largest arena, and sums of visits are float32
 _TIMED_SIMULATIONS = (50_000, 4_000_000)  # smallest and largest limit of a timed search; sums of visits are float32
 _FASTEST = 2_000_000  # simulations per second to allow for; their memory is only used when it is needed
-_SLICE = 512  # simulations between two checks of the clock when no leaf needs an evaluation
+_SLICE = 512  # simulations in one call, at least: if no leaf needs an evaluation, a call ends only after all of them
+_PER_SECOND_LEFT = 100_000  # and for each second that is left: a fifth of what fits in
 _PLANNING = 0.5  # largest part of a move's time for planning how to convert a win, see ``engine.search.conversion``
 _FIRST = 64  # simulations of the searches that only load compiled code
 _ENDGAMES = (  # decided, to be converted, drawn, on the way
@@ -182,7 +183,7 @@ class SearchPlayer:
             config = config.impartial().model_copy(update=long)
         trees = LockstepSearch(config, 1, leaf_oracle=self._leaf_oracle)
         _reseed(trees, self._seed)
-        return TreeSearch(trees, self.evaluator, _SLICE, self.explore and purpose != "analysis")
+        return TreeSearch(trees, self.evaluator, self.explore and purpose != "analysis")
 
 
 class TreeSearch:
@@ -191,8 +192,6 @@ class TreeSearch:
     Args:
         trees: trees with one slot; their ``config.num_simulations`` is the limit of the search.
         evaluator: evaluates leaves.
-        step: simulations to request from the trees at a time. If an oracle decides every leaf, the trees return only
-            after all of these, so a small number keeps the search stoppable.
         explore: whether to use the configuration's noise and temperature.
 
     Attributes:
@@ -201,12 +200,12 @@ class TreeSearch:
 
     unit: Unit = "simulations"
 
-    def __init__(self, trees: LockstepSearch, evaluator: Evaluator, step: int, explore: bool) -> None:
-        self._trees, self._evaluator, self._step, self._explore = trees, evaluator, step, explore
+    def __init__(self, trees: LockstepSearch, evaluator: Evaluator, explore: bool) -> None:
+        self._trees, self._evaluator, self._explore = trees, evaluator, explore
         self._wanted = trees.config.num_simulations
         self._board: Board | None = None
         self._moves: list[Move] = []
-        self._asked, self._kept, self._finished = 0, 0, False
+        self._kept, self._finished = 0, False
         self.when_chosen: Callable[[Move], object] | None = None
 
     def seed(self, seed: int) -> None:
@@ -227,8 +226,6 @@ class TreeSearch:
         self._board, self._moves, self.when_chosen = board.copy(), moves, None
         self._trees.start(0, 0, self._explore, pondering)  # which drops the tree where tables know the root
         self._kept, self._finished = self._made(), False
-        self._asked = min(self._kept + self._step, self._wanted)
-        self._trees.extend(0, self._asked)
 
     def moves_to(self, board: Board) -> list[Move] | None:
         """The moves from the earlier board to this one; None if it does not continue that game, or no tree is kept."""
@@ -268,23 +265,17 @@ class TreeSearch:
         now = time.perf_counter()
         deadline, steps = now + seconds, 1
         while not self._finished:
-            made = self._trees.steps(self._evaluator, steps)
-            if not made and not self._extend():
+            asked = min(self._made() + _SLICE + int(_PER_SECOND_LEFT * min(deadline - now, 1.0)), self._wanted)
+            self._trees.extend(0, asked)
+            judged = self._trees.steps(self._evaluator, steps)
+            if not judged and (asked == self._wanted or self._made() < asked):  # all are made, or it is decided
                 self._finished = True
             begun, now = now, time.perf_counter()
             if now >= deadline:
                 break
-            step = (now - begun) * self._trees.config.leaves_in_flight / max(made, 1)
+            step = (now - begun) * self._trees.config.leaves_in_flight / max(judged, 1)
             steps = max(1, min(MOST_STEPS, int((deadline - now) / (2 * step))))  # half of the steps that should fit
         return not self._finished
-
-    def _extend(self) -> bool:
-        """Requests more simulations; False if the limit is reached or the position is decided."""
-        if self._asked >= self._wanted or self._made() < self._asked:
-            return False
-        self._asked = min(self._asked + self._step, self._wanted)
-        self._trees.extend(0, self._asked)
-        return True
 
     def choose(self) -> Move:
         """The move to play; drawn at random by visits if the player explores."""
