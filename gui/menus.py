@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import pygame
 import pygame_menu
@@ -23,11 +23,9 @@ from .threads import in_thread
 from .views.board_view import BoardView, Motion, picture_of
 from .views.clipboard import get_text, put_text
 from .views.geometry import Rect
+from .views.program import Program
 from .views.scene import Scene, key_of
 from .views.theme import Theme, mix
-
-if TYPE_CHECKING:
-    from .app import App
 
 textinput.clipboard_copy, textinput.clipboard_paste = put_text, get_text  # type: ignore[assignment]
 pygame_menu.sound.SOUND_INITIALIZED[0] = True  # menus have no sounds, so pygame-menu need not open the audio device
@@ -124,7 +122,7 @@ class MenuScene(Scene):
     board = False  # whether to show the game's board beside the menu
     ends_with_back = True  # whether the last button leaves the menu
 
-    def __init__(self, app: "App") -> None:
+    def __init__(self, app: Program) -> None:
         super().__init__(app)
         self.menu: Any = None
         self._events: list[pygame.event.Event] = []
@@ -399,7 +397,7 @@ class ReadingPage(MenuScene, Generic[Found]):
         found: what was read; None before, and if it could not be read.
     """
 
-    def __init__(self, app: "App") -> None:
+    def __init__(self, app: Program) -> None:
         super().__init__(app)
         self.found: Found | None = None
         self._reading: Future[Found] | None = None

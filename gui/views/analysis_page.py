@@ -3,16 +3,13 @@
 from functools import partial
 from os.path import exists
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..archive.annotator import SECONDS, USUAL_SECONDS, Annotator, progress_text
 from ..archive.file_analysis import annotated_path, seconds_of
 from ..game.pdn_files import clean, typed_file
 from ..menus import MenuScene
 from .library_pages import LibraryPage
-
-if TYPE_CHECKING:
-    from ..app import App
+from .program import Program
 
 
 class AnalysisPage(MenuScene):
@@ -20,7 +17,7 @@ class AnalysisPage(MenuScene):
 
     title = "Analysis of a file"
 
-    def __init__(self, app: "App", games: Path) -> None:
+    def __init__(self, app: Program, games: Path) -> None:
         super().__init__(app)
         running = app.annotator
         self._games = running.games if running is not None and running.at_work else games

@@ -1,20 +1,17 @@
 """Base class of scenes with a board, a text and buttons: setting up, exercises, report."""
 
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pygame
 
 from ..help import Action
 from .board_view import BoardPicture, BoardView, Motion
 from .geometry import Rect, game_layout
+from .program import Program
 from .scene import Scene
 from .shapes import rounded
 from .widgets import Button, Buttons, Panel, Style, turned
-
-if TYPE_CHECKING:
-    from ..app import App
-
 
 STEPS = {"first": "«", "previous": "‹", "next": "›", "last": "»"}  # names of buttons → their labels
 
@@ -107,7 +104,7 @@ def _fitting(rows: list[Row], room: int) -> int:
 class SceneWithBoard(Scene):
     """A scene that shows ``picture`` on ``board_rect``, which ``place`` sets."""
 
-    def __init__(self, app: "App") -> None:
+    def __init__(self, app: Program) -> None:
         super().__init__(app)
         self.board_view, self.motion = BoardView(app.style.text), Motion()
         self.board_rect = Rect(0, 0, 0, 0)
@@ -138,7 +135,7 @@ class SceneWithBoard(Scene):
 class BoardScene(SceneWithBoard):
     """A board beside a column with a text panel and rows of buttons. An action presses the button with its name."""
 
-    def __init__(self, app: "App") -> None:
+    def __init__(self, app: Program) -> None:
         super().__init__(app)
         self.passage = TextPanel(Passage(""))
         self.rows: list[Buttons] = []

@@ -2,7 +2,6 @@
 
 from concurrent.futures import Future, wait
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,11 +17,9 @@ from ..exercises.puzzle_record import EndingRecord, EndingResults, load_record
 from ..help import Action
 from ..menus import MenuScene
 from ..threads import in_thread
+from .program import Program
 from .record_scene import TableScene
 from .widgets import Button
-
-if TYPE_CHECKING:
-    from ..app import App
 
 _CHOICES = ("any", "hard", "failed")  # which position comes next
 _PIECES = {  # field of ``Material`` → label
@@ -40,7 +37,7 @@ _SHOWN = 12  # most classes trained before that the page shows
 class EndingScene(TableScene[EndingRecord]):
     """Sets positions of one class."""
 
-    def __init__(self, app: "App", kind: EndingClass) -> None:
+    def __init__(self, app: Program, kind: EndingClass) -> None:
         super().__init__(app, EndingRecord)
         self.kind, self.title = kind, kind.title
         self.choices, self._rng = list(_CHOICES), np.random.default_rng()
@@ -149,7 +146,7 @@ class EndingPage(MenuScene):
 
     title = "Endgame trainer"
 
-    def __init__(self, app: "App") -> None:
+    def __init__(self, app: Program) -> None:
         super().__init__(app)
         self.kind = _BEGINNING
 

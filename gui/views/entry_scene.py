@@ -1,7 +1,6 @@
 """Base class of scenes with a board on which moves can be entered."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import pygame
 
@@ -14,9 +13,7 @@ from .animation import animate
 from .board_scene import SceneWithBoard
 from .board_view import BoardPicture, sorted_pieces
 from .geometry import square_under
-
-if TYPE_CHECKING:
-    from ..app import App
+from .program import Program
 
 
 class EntryScene(SceneWithBoard):
@@ -26,7 +23,7 @@ class EntryScene(SceneWithBoard):
         entry: state of the move being entered; subclasses set its board.
     """
 
-    def __init__(self, app: "App") -> None:
+    def __init__(self, app: Program) -> None:
         super().__init__(app)
         self.entry = MoveInput(Board(), ())
 

@@ -1,7 +1,5 @@
 """Base class of scenes in which moves have to be found: puzzles, lessons, endings, mistakes."""
 
-from typing import TYPE_CHECKING
-
 import pygame
 
 from engine.board import Board, Move
@@ -12,10 +10,8 @@ from ..help import DIRECTIONS, Action
 from .board_scene import BoardScene, Passage
 from .board_view import Arrow, BoardPicture
 from .entry_scene import EntryScene
+from .program import Program
 from .widgets import Button
-
-if TYPE_CHECKING:
-    from ..app import App
 
 _REPLY_S = 0.35  # seconds between the solver's move and the opponent's
 _OVER = ("wrong", "late", "solved", "told")  # statuses in which nothing can be entered
@@ -33,7 +29,7 @@ class ExerciseScene(EntryScene, BoardScene):
     name = "exercise"
     title = ""
 
-    def __init__(self, app: "App") -> None:
+    def __init__(self, app: Program) -> None:
         super().__init__(app)
         self.exercise: Exercise | None = None
         self.choices: list[str] = []

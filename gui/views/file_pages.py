@@ -5,7 +5,6 @@ from collections.abc import Callable
 from functools import partial
 from os.path import exists, isdir
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pygame_menu
 
@@ -22,10 +21,8 @@ from ..preferences import Preferences
 from .analysis_page import AnalysisPage
 from .library_pages import LibraryPage, show_game
 from .menu_pages import plan_of
+from .program import Program
 from .theme import THEMES
-
-if TYPE_CHECKING:
-    from ..app import App
 
 _LISTED_GAMES = 200
 _LISTED_FILES = 200
@@ -89,7 +86,7 @@ class KeptPage(ReadingPage[list[SavedGame]]):
 
     title = "Automatically saved games"
 
-    def __init__(self, app: "App") -> None:
+    def __init__(self, app: Program) -> None:
         super().__init__(app)
         self.read("pdn", app.autosave.games)
 
@@ -108,13 +105,13 @@ class KeptPage(ReadingPage[list[SavedGame]]):
             self.app.go.to_game()
 
 
-def last_folder(app: "App") -> Path:
+def last_folder(app: Program) -> Path:
     """Folder where a game was last saved or loaded; at first the user's home folder."""
     last = Path(app.preferences.last_folder)
     return last if app.preferences.last_folder and isdir(last) else Path.home()
 
 
-def remember_folder(app: "App", folder: Path) -> None:
+def remember_folder(app: Program, folder: Path) -> None:
     """Keeps a folder for ``last_folder``, unless there is none or its name cannot be stored as text."""
     if isdir(folder) and clean(str(folder)) == str(folder):
         app.preferences.last_folder = str(folder)
@@ -125,7 +122,7 @@ class LoadPage(MenuScene):
 
     title = "Load a PDN file"
 
-    def __init__(self, app: "App") -> None:
+    def __init__(self, app: Program) -> None:
         super().__init__(app)
         self.folder = last_folder(app)
         self._library: GameLibrary | None = None  # while the number of games is unknown
@@ -192,7 +189,7 @@ class CollectionPage(LoadPage):
 
     title = "Games for the openings"
 
-    def __init__(self, app: "App", chosen: Callable[[str], None]) -> None:
+    def __init__(self, app: Program, chosen: Callable[[str], None]) -> None:
         super().__init__(app)
         self._chosen = chosen
 
@@ -219,7 +216,7 @@ class CollectionPage(LoadPage):
 class GamesPage(ReadingPage[PdnGames]):
     """Loads one of several games, which are read by ``read``."""
 
-    def __init__(self, app: "App", title: str, read: Callable[[], PdnGames]) -> None:
+    def __init__(self, app: Program, title: str, read: Callable[[], PdnGames]) -> None:
         super().__init__(app)
         self.title = title
         self.read("pdn", read)

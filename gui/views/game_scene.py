@@ -1,13 +1,12 @@
 """The scene of the game: board, players, analysis, moves and buttons."""
 
-from typing import TYPE_CHECKING
-
 import pygame
 
 from engine.board import Board, Move
 from engine.fen import Color
 
 from ..game.messages import Message
+from ..game.session import GameSession
 from ..help import Action, keys_of
 from ..views import game_facts as facts
 from .board_view import BoardPicture, picture_of
@@ -16,17 +15,14 @@ from .game_keys import GameKeys, tools
 from .geometry import Rect, game_layout, panel_heights
 from .move_panels import SEARCH_COLUMNS, LinePanel, MoveList, MoveTable
 from .panels import BalanceBar, GraphPanel, PlayerPanel, StatusPanel, ThoughtPanel
+from .program import Program
 from .widgets import Button, Buttons
-
-if TYPE_CHECKING:
-    from ..app import App
-    from ..game.session import GameSession
 
 
 class GameScene(EntryScene):
     """Play and analysis of one game."""
 
-    def __init__(self, app: "App") -> None:
+    def __init__(self, app: Program) -> None:
         super().__init__(app)
         self.controller, self.entry = app.controller, app.controller.input
         self._oriented: object = None
@@ -294,7 +290,7 @@ class GameScene(EntryScene):
             self.controller.answer_draw(accept)
 
 
-def _before(session: "GameSession") -> tuple[int, int, Board] | None:
+def _before(session: GameSession) -> tuple[int, int, Board] | None:
     """Game, ply and board before the last move; None at the beginning."""
     board = session.board.copy()
     if not board.move_stack:

@@ -2,17 +2,14 @@
 
 from collections.abc import Iterator
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 import pygame
 
 from ..help import Action, help_rows
+from .program import Program
 from .scene import Scene
 from .shapes import rounded
 from .widgets import Button, Buttons, Panel, Style, turned
-
-if TYPE_CHECKING:
-    from ..app import App
 
 _TABS = {
     "game": "Board",
@@ -106,7 +103,7 @@ class HelpScene(Scene):
 
     name = "help"
 
-    def __init__(self, app: "App") -> None:
+    def __init__(self, app: Program) -> None:
         super().__init__(app)
         below = app.go.scene.name
         self.about = below if below in _TABS else "game"

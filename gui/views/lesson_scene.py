@@ -1,22 +1,18 @@
 """The scene of the lessons: a text says what to do; in endings the tables judge and defend."""
 
-from typing import TYPE_CHECKING
-
 from ..exercises.exercise import Exercise
 from ..exercises.lessons import LESSONS
 from ..exercises.puzzle_record import LessonRecord
 from ..help import Action
+from .program import Program
 from .record_scene import TableScene
 from .widgets import Button
-
-if TYPE_CHECKING:
-    from ..app import App
 
 
 class LessonScene(TableScene[LessonRecord]):
     """Goes through the lessons, from the first one that is not finished; stores the finished ones next to the games."""
 
-    def __init__(self, app: "App") -> None:
+    def __init__(self, app: Program) -> None:
         super().__init__(app, LessonRecord)
         titles = [lesson.title for lesson in LESSONS]
         self._go(next((i for i, title in enumerate(titles) if title not in self.record.done), 0))

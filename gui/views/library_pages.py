@@ -2,16 +2,13 @@
 
 from functools import partial
 from os.path import exists, isdir
-from typing import TYPE_CHECKING
 
 from engine.position_keys import key_of
 
 from ..archive.game_library import GameLibrary, Listed, Query
 from ..game.pdn_files import PdnGames
 from ..menus import ON_OFF, MenuScene
-
-if TYPE_CHECKING:
-    from ..app import App
+from .program import Program
 
 SHOWN = 100  # most games on a page
 RESULTS = (("any", ""), ("Black won", "1-0"), ("White won", "0-1"), ("draw", "1/2-1/2"), ("open", "*"))
@@ -20,7 +17,7 @@ RESULTS = (("any", ""), ("Black won", "1-0"), ("White won", "0-1"), ("draw", "1/
 class LibraryPage(MenuScene):
     """Lists the games read so far, while the rest is being read."""
 
-    def __init__(self, app: "App", library: GameLibrary) -> None:
+    def __init__(self, app: Program, library: GameLibrary) -> None:
         super().__init__(app)
         self.library, self.title = library, library.path.name
         self._words, self._result, self._here, self._first = "", "", False, 0

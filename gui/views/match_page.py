@@ -3,16 +3,13 @@
 import time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..game.match_series import MatchSeries
 from ..game.pdn_files import typed_file
 from ..menus import MenuScene
 from .file_pages import last_folder
 from .menu_pages import OpponentPage, stored_spec
-
-if TYPE_CHECKING:
-    from ..app import App
+from .program import Program
 
 GAMES = (2, 4, 10, 20, 50, 100, 200)
 OPENINGS = (("ballots", "ballots"), ("three random moves", "random:3"), ("the normal position", "random:0"))
@@ -24,7 +21,7 @@ class MatchPage(MenuScene):
 
     title = "Match"
 
-    def __init__(self, app: "App") -> None:
+    def __init__(self, app: Program) -> None:
         super().__init__(app)
         self._games, self._openings = 10, "ballots"
         self._file_name = f"{time.strftime('%Y-%m-%d_%H-%M')} match.pdn"

@@ -4,7 +4,7 @@ import random
 from functools import partial
 from os.path import isdir
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engine.ballots import ballots, playable_ballots
 from engine.fen import START_FEN, Color
@@ -26,9 +26,7 @@ from ..game.plan import BOTH, GamePlan
 from ..help import Action
 from ..menus import ON_OFF, MenuScene, ReadingPage
 from ..search_settings import SETTINGS, Setting, in_use, with_setting
-
-if TYPE_CHECKING:
-    from ..app import App
+from .program import Program
 
 MODES = (("a person and an agent", "human-agent"), ("two people", "human-human"), ("two agents", "agent-agent"))
 SIDES = (("Black, who begins", "black"), ("White", "white"), ("by chance", "random"))
@@ -74,7 +72,7 @@ _FIRST_CHOICES = {  # what people may say about themselves → level
 STATUS_TEXT = {"std": "", "mail": "added for mail play", "barred": "barred: loses a piece or the game"}
 
 
-def stored_spec(app: "App", who: str) -> OpponentSpec:
+def stored_spec(app: Program, who: str) -> OpponentSpec:
     """The opponent that the preferences have for a seat (``_SEATS``), or one of the first kind."""
     data = app.preferences.opponents.get(who)
     default = OpponentSpec(kind=app.opponents.kinds[0])
@@ -87,11 +85,11 @@ def stored_spec(app: "App", who: str) -> OpponentSpec:
     return spec if spec.kind in app.opponents.kinds else default
 
 
-def store_spec(app: "App", who: str, spec: OpponentSpec) -> None:
+def store_spec(app: Program, who: str, spec: OpponentSpec) -> None:
     app.preferences.opponents = app.preferences.opponents | {who: spec.model_dump(mode="json")}
 
 
-def plan_of(app: "App") -> GamePlan:
+def plan_of(app: Program) -> GamePlan:
     """The plan of the game that the preferences describe; raises ``DraughtsError`` if the clock's text is not valid."""
     preferences, rng = app.preferences, random.Random()
     agents = {Color.BLACK: stored_spec(app, "black"), Color.WHITE: stored_spec(app, "white")}
@@ -150,7 +148,7 @@ def start(menu: MenuScene) -> None:
         menu.app.save_preferences()
 
 
-def follow_result(app: "App") -> str:
+def follow_result(app: Program) -> str:
     """After a game against a level, chooses the next level by the result; returns a message, "" if nothing changes.
 
     The level changes only if the preferences say so and the game was between one person and the level that they have.
@@ -246,7 +244,7 @@ class NewGamePage(MenuScene):
 
 
 class OpponentPage(ReadingPage[tuple[CheckpointEntry, ...]]):
-    def __init__(self, app: "App", who: str) -> None:
+    def __init__(self, app: Program, who: str) -> None:
         super().__init__(app)
         self.who = who
         self.title = _SEATS[who]
@@ -325,7 +323,7 @@ class OpponentPage(ReadingPage[tuple[CheckpointEntry, ...]]):
 class CheckpointPage(ReadingPage[tuple[CheckpointEntry, ...]]):
     title = "Networks"
 
-    def __init__(self, app: "App", opponent: OpponentPage) -> None:
+    def __init__(self, app: Program, opponent: OpponentPage) -> None:
         super().__init__(app)
         self.opponent = opponent
         self.read("player", app.opponents.checkpoints)
@@ -354,7 +352,7 @@ class CheckpointPage(ReadingPage[tuple[CheckpointEntry, ...]]):
 class SearchPage(MenuScene):
     title = "Settings of the search"
 
-    def __init__(self, app: "App", opponent: OpponentPage) -> None:
+    def __init__(self, app: Program, opponent: OpponentPage) -> None:
         super().__init__(app)
         self.opponent = opponent
 

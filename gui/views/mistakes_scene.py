@@ -1,7 +1,6 @@
 """The scene to improve the mistakes of a game: each becomes a task, the worst first."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from engine.board import Board
 
@@ -9,10 +8,8 @@ from ..exercises.exercise import Exercise, task_of_mistake
 from ..game.game_report import MoveReport
 from ..help import Action
 from .exercise_scene import ExerciseScene
+from .program import Program
 from .widgets import Button
-
-if TYPE_CHECKING:
-    from ..app import App
 
 
 class MistakesScene(ExerciseScene):
@@ -25,7 +22,7 @@ class MistakesScene(ExerciseScene):
 
     title = "Try your mistakes again"
 
-    def __init__(self, app: "App", boards: Sequence[Board], mistakes: Sequence[MoveReport]) -> None:
+    def __init__(self, app: Program, boards: Sequence[Board], mistakes: Sequence[MoveReport]) -> None:
         super().__init__(app)
         self._boards, self._mistakes = boards, mistakes
         self._place = 0

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..archive.game_library import GameLibrary
 from ..game.plan import GamePlan
@@ -20,13 +19,11 @@ from .match_page import MatchPage
 from .menu_pages import MainPage, NewGamePage
 from .note_page import NotePage
 from .opening_scene import OpeningScene
+from .program import Program
 from .puzzle_scene import PuzzleScene
 from .report_scene import ReportScene
 from .scene import Scene
 from .setup_scene import SetupScene
-
-if TYPE_CHECKING:
-    from ..app import App
 
 SCENES_BY_NAME: dict[str, type[Scene]] = {
     Action.MENU: MainPage,
@@ -54,7 +51,7 @@ class Navigation:
     goes on until it is left.
     """
 
-    def __init__(self, app: "App") -> None:
+    def __init__(self, app: Program) -> None:
         self.app = app
         self.game = GameScene(app)
         self.scenes: list[Scene] = [self.game]
@@ -63,7 +60,7 @@ class Navigation:
     def scene(self) -> Scene:
         return self.scenes[-1]
 
-    def show(self, make: Callable[["App"], Scene]) -> None:
+    def show(self, make: Callable[[Program], Scene]) -> None:
         """Stops clocks and search and puts a new scene on top."""
         self.app.controller.leave()
         self.scenes.append(make(self.app))

@@ -1,13 +1,9 @@
 """The page for the comment on a move and for removing its variation."""
 
-from typing import TYPE_CHECKING
-
 from ..game.session import GLYPHS
 from ..help import Action, keys_of
 from ..menus import MenuScene
-
-if TYPE_CHECKING:
-    from ..app import App
+from .program import Program
 
 _LONGEST = 1000  # characters of a comment in the field, which takes 0.1 ms for each
 _MEANINGS = ("good", "bad", "very good", "very bad", "interesting", "doubtful")
@@ -18,7 +14,7 @@ class NotePage(MenuScene):
 
     title = "Comment"
 
-    def __init__(self, app: "App") -> None:
+    def __init__(self, app: Program) -> None:
         super().__init__(app)
         self._of: tuple[int, int] | None = None  # version and ply of the move whose glyph is edited
 

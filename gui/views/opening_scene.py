@@ -2,7 +2,6 @@
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pygame
 
@@ -22,10 +21,8 @@ from .entry_scene import EntryScene
 from .file_pages import CollectionPage
 from .game_facts import short_count, signed
 from .move_panels import OPENING_COLUMNS, MoveTable, TableRow, TableState
+from .program import Program
 from .widgets import Button
-
-if TYPE_CHECKING:
-    from ..app import App
 
 _SHOWN_PLIES = (8, 16)  # plies of the line that are shown, in a narrow and in a wide panel
 
@@ -35,7 +32,7 @@ class OpeningScene(EntryScene, BoardScene):
 
     name = "openings"
 
-    def __init__(self, app: "App") -> None:
+    def __init__(self, app: Program) -> None:
         super().__init__(app)
         session = app.controller.session
         self.flipped = app.go.game.flipped

@@ -1,7 +1,6 @@
 """Saves the position as a PNG file next to the saved games, and copies it to the clipboard if possible."""
 
 import io
-from typing import TYPE_CHECKING
 
 import pygame
 
@@ -10,11 +9,9 @@ from engine.files import atomic_write, make_folder
 from .board_view import BoardPicture, BoardView, Motion
 from .clipboard import put_picture
 from .geometry import Rect
+from .program import Program
 from .text import Text
 from .theme import Theme
-
-if TYPE_CHECKING:
-    from ..app import App
 
 _SIDE = 8 * 90  # pixels
 
@@ -28,7 +25,7 @@ def png_of(picture: BoardPicture, theme: Theme, text: Text) -> bytes:
         return file.getvalue()
 
 
-def keep_picture(app: "App") -> str:
+def keep_picture(app: Program) -> str:
     """Saves the picture of the position next to the saved games, copies it if possible, and returns a message.
 
     Raises:

@@ -1,7 +1,6 @@
 """The scene of the puzzles: one after another, with a rating near the player's."""
 
 import random
-from typing import TYPE_CHECKING
 
 from engine.errors import DraughtsError
 from engine.puzzles.puzzle import Puzzle
@@ -9,11 +8,9 @@ from engine.puzzles.puzzle import Puzzle
 from ..exercises.exercise import Exercise, task_of
 from ..exercises.puzzle_record import CHOICES, THEME_NAMES, PuzzleRecord
 from ..help import Action
+from .program import Program
 from .record_scene import RecordScene
 from .widgets import Button
-
-if TYPE_CHECKING:
-    from ..app import App
 
 
 class PuzzleScene(RecordScene[PuzzleRecord]):
@@ -21,7 +18,7 @@ class PuzzleScene(RecordScene[PuzzleRecord]):
 
     title = "Puzzles"
 
-    def __init__(self, app: "App") -> None:
+    def __init__(self, app: Program) -> None:
         super().__init__(app, PuzzleRecord)
         self.puzzle: Puzzle | None = None
         self._gain: float | None = None

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Generic
+from typing import Generic
 
 from engine.board import Move
 from engine.errors import one_line
@@ -12,9 +12,7 @@ from engine.tablebase.slice_file import TableFileError
 from ..exercises.puzzle_record import Record, load_record, save_record
 from .board_view import BoardPicture
 from .exercise_scene import ExerciseScene
-
-if TYPE_CHECKING:
-    from ..app import App
+from .program import Program
 
 _LONGEST = 400  # characters of an error: a path, and the command that builds the table again
 _FAULTS = (TableFileError, MissingTableError, OSError)
@@ -28,7 +26,7 @@ class RecordScene(ExerciseScene, Generic[Record]):
         fault: what is wrong with record or exercises, in one line; "" if nothing.
     """
 
-    def __init__(self, app: "App", kind: type[Record]) -> None:
+    def __init__(self, app: Program, kind: type[Record]) -> None:
         super().__init__(app)
         self._path = app.autosave.folder.parent / kind.file_name
         self._stored = True  # whether the file has all results of this window
@@ -65,7 +63,7 @@ class TableScene(RecordScene[Record]):
         tables: the tables; None if they cannot be opened.
     """
 
-    def __init__(self, app: "App", kind: type[Record]) -> None:
+    def __init__(self, app: Program, kind: type[Record]) -> None:
         super().__init__(app, kind)
         self.tables: Tablebase | None = None
         try:

@@ -1,7 +1,7 @@
 """The scene of the report on a game: accuracy of both sides, the graph, and the worst moves with better ones."""
 
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pygame
 
@@ -15,12 +15,10 @@ from .board_view import Arrow, BoardPicture, picture_of
 from .geometry import Rect
 from .mistakes_scene import MistakesScene
 from .panels import GraphPanel, GraphState
+from .program import Program
 from .shapes import rounded
 from .theme import mix
 from .widgets import Button, Panel, Style
-
-if TYPE_CHECKING:
-    from ..app import App
 
 _WORST = 8  # moves listed
 _ROWS = 2  # of these for which there is room in a small window, or with a large text
@@ -79,7 +77,7 @@ class ReportScene(BoardScene):
 
     name = "report"
 
-    def __init__(self, app: "App") -> None:
+    def __init__(self, app: Program) -> None:
         super().__init__(app)
         self.flipped = app.go.game.flipped
         self.session = app.controller.session

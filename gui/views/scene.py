@@ -1,15 +1,13 @@
 """The base class of all scenes: panels, a question or tooltip over them, and dispatch of input."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pygame
 
 from ..help import Action, action_for, combination
 from .geometry import Rect
+from .program import Program
 from .widgets import Answers, Panel, Question, Style, tooltip
-
-if TYPE_CHECKING:
-    from ..app import App
 
 _ANSWERS = {Action.ACCEPT: "yes", Action.DECLINE: "no"}
 TIP_SECONDS = 0.45  # seconds that the pointer must rest before a tooltip is shown
@@ -28,7 +26,7 @@ class Scene:
 
     name = "game"  # name of the scene in ``gui.help``
 
-    def __init__(self, app: "App") -> None:
+    def __init__(self, app: Program) -> None:
         self.app = app
         self.window = Rect(0, 0, 1, 1)
         self.style: Style = app.style

@@ -1,7 +1,6 @@
 """The scene to set up a position: tools, legality, side to move."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import pygame
 
@@ -17,10 +16,8 @@ from .board_view import BoardPicture, sorted_pieces
 from .clipboard import get_text
 from .geometry import square_under
 from .menu_pages import plan_of
+from .program import Program
 from .widgets import Button
-
-if TYPE_CHECKING:
-    from ..app import App
 
 TOOLS = {  # button → piece that it places
     Action.SET_MAN_BLACK: Piece(Color.BLACK),
@@ -34,7 +31,7 @@ TOOLS = {  # button → piece that it places
 class SetupScene(BoardScene):
     name = "setup"
 
-    def __init__(self, app: "App") -> None:
+    def __init__(self, app: Program) -> None:
         super().__init__(app)
         self.flipped = app.go.game.flipped
         self.setup = PositionSetup(app.controller.session.fen())
