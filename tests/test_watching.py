@@ -14,7 +14,7 @@ from engine.players import search_player as search_player_module
 from engine.players.alphabeta import LOGISTIC_SCALE, MAX_DEPTH
 from engine.players.base import search_moves
 from engine.players.search_player import SearchPlayer
-from engine.search import SearchConfig
+from engine.search import LockstepSearch, SearchConfig
 
 OPENING = "11-15 22-18 15x22 25x18 8-11 29-25 4-8 25-22 12-16"
 WON = "W:WK14,K15:BK12"
@@ -288,12 +288,16 @@ def test_a_player_against_time_keeps_its_tree() -> None:
     later = player.begin(board)
     assert later.advance(0.0)
     assert later.thought().kept > 0
+    assert later.advance(-10.0), "what came before the search took all of its time"
 
 
 def test_whatever_a_move_may_need_is_prepared_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also the code for leaves that waited for a table: they are evaluated through Python, by other compiled code."""
+    """Also the code for leaves that waited for a table, which are evaluated through Python, by other compiled code, and
+    that for the next move, which keeps a part of the tree."""
     evaluator, asked = PiecesEvaluator(), list[int]()
-    evaluate = evaluator.evaluate
+    evaluate, play, played = evaluator.evaluate, LockstepSearch.play, list[int]()
     monkeypatch.setattr(evaluator, "evaluate", lambda leaves: asked.append(len(leaves)) or evaluate(leaves))
+    monkeypatch.setattr(LockstepSearch, "play", lambda *call: played.append(call[2]) or play(*call))
     SearchPlayer("x", evaluator, seconds=0.1).prepare()
-    assert asked == [1]
+    assert asked[0] == 1
+    assert len(played) == 1

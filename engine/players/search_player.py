@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..board import Board, Move
+from ..fen import START_FEN
 from ..search import Evaluator, LeafOracle, LockstepSearch, SearchConfig, SearchResult
 from ..search.lockstep import MOST_STEPS
 from ..search.tree import NO_DISTANCE
@@ -87,12 +88,12 @@ class SearchPlayer:
         takes no time of a move."""
         self._search.steps(self.evaluator, 0)
         self.evaluator.evaluate(np.array([[*Board().words(), 0]], np.uint32))  # as for leaves that waited for a table
-        if endgames and self._leaf_oracle is not None:
-            search = LockstepSearch(self.config, 1, _FIRST, leaf_oracle=self._leaf_oracle)
-            for fen in _ENDGAMES:
-                search.set_board(0, Board(fen))
-                search.start(0, _FIRST, False)
-                search.run(self.evaluator)
+        search = LockstepSearch(self.config, 1, _FIRST, leaf_oracle=self._leaf_oracle)
+        for fen in (START_FEN, *(_ENDGAMES if endgames and self._leaf_oracle is not None else ())):
+            search.set_board(0, Board(fen))
+            search.start(0, _FIRST, False)
+            search.run(self.evaluator)
+            search.play(0, search.choose(0))
 
     def choose(self, boards: Sequence[Board]) -> list[Move]:
         """See ``Player.choose``. A single board with a time limit is searched by ``begin``, so that the tree is kept
@@ -265,7 +266,8 @@ class TreeSearch:
         now = time.perf_counter()
         deadline, steps = now + seconds, 1
         while not self._finished:
-            asked = min(self._made() + _SLICE + int(_PER_SECOND_LEFT * min(deadline - now, 1.0)), self._wanted)
+            more = _SLICE + int(_PER_SECOND_LEFT * min(max(deadline - now, 0.0), 1.0))
+            asked = min(self._made() + more, self._wanted)
             self._trees.extend(0, asked)
             judged = self._trees.steps(self._evaluator, steps)
             if not judged and (asked == self._wanted or self._made() < asked):  # all are made, or it is decided

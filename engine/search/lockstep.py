@@ -28,8 +28,9 @@ _NODES_PER_SIMULATION = 16  # more than the children that a position has on aver
 _MOST_NODES = 16_000_000  # nodes of one tree, 0.9 GB; memory is used as the tree grows, in games 4 nodes a simulation
 _MOST_NUMBERED = (1 << 31) - 1  # nodes of all trees: their numbers are int32
 _SPARE_NODES = 4 * MAX_MOVES
-MOST_STEPS = 256  # steps of one board in one call, 8 ms of a wide network; signals wait for its end
+MOST_STEPS = 256  # steps of one board in one call of a search by time, 8 ms of a wide network; signals wait for its end
 _MOST_LEAVES = 1 << 14  # leaves in one call for many games, for the same reason
+_FEWEST_STEPS = 8  # however many games there are
 
 
 class Ending(enum.IntEnum):
@@ -365,7 +366,7 @@ class LockstepSearch:
 
     def many_steps(self, evaluator: Evaluator) -> int:
         """``steps`` with as many steps as one call can make without delaying signals too long."""
-        return self.steps(evaluator, max(MOST_STEPS, _MOST_LEAVES // len(self._state.depths)))
+        return self.steps(evaluator, max(_FEWEST_STEPS, _MOST_LEAVES // len(self._state.depths)))
 
     def stop(self) -> None:
         """Ends all searches at once; their results so far remain."""
