@@ -186,6 +186,22 @@ def test_a_network_has_searched_before_its_clock_runs(monkeypatch: pytest.Monkey
     assert searches.call_count == 2, "the second keeps a tree"
 
 
+@pytest.mark.parametrize(("kind", "player"), [("alphabeta", AlphaBetaPlayer), ("rollout", RolloutPlayer)])
+def test_what_comes_with_the_board_has_searched_before_its_clock_runs(
+    monkeypatch: pytest.MonkeyPatch, kind: Kind, player: type
+) -> None:
+    begun: list[Board] = []
+    begin = player.begin
+
+    def noted(self: WatchablePlayer, board: Board, *rest: object) -> object:
+        begun.append(board)
+        return begin(self, board, *rest)
+
+    monkeypatch.setattr(player, "begin", noted)
+    Opponents().make(OpponentSpec(kind=kind))
+    assert begun
+
+
 def test_checkpoints_are_listed_strongest_first() -> None:
     entries = [
         CheckpointEntry("b", "runs/b"),

@@ -9,8 +9,9 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from engine.board import Board
 from engine.errors import DraughtsError
-from engine.players import Player, PlayerError, make_simple_player
+from engine.players import Player, PlayerError, WatchablePlayer, make_simple_player
 from engine.players.alphabeta import MAX_DEPTH
 from engine.players.levels import LEVELS, Level, level_named
 from engine.players.rollout import ENDLESS as MAX_ROLLOUTS
@@ -280,4 +281,7 @@ class Opponents:
 def _simple(spec: OpponentSpec) -> Player:
     player = spec.player
     assert not isinstance(player, NetworkSpec)
-    return make_simple_player(player, spec.seconds if spec.by_time else None, secrets.randbits(32))
+    made = make_simple_player(player, spec.seconds if spec.by_time else None, secrets.randbits(32))
+    if isinstance(made, WatchablePlayer):
+        made.begin(Board()).advance(0.0)  # what a first search compiles or loads is not time of a clock
+    return made
