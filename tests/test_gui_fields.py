@@ -21,7 +21,7 @@ from engine.files import StorageError, read_text
 from engine.pdn import read_games
 from gui.app import App
 from gui.archive.annotator import Annotator
-from gui.archive.game_library import GameLibrary
+from gui.archive.game_library import GameLibrary, Query
 from gui.game.pdn_files import clean, typed_file, typed_path
 from gui.help import Action
 from gui.menus import MenuScene
@@ -142,6 +142,20 @@ def test_a_bare_name_is_saved_where_the_last_game_was(app: App, tmp_path: Path) 
     assert (tmp_path / "mine.pdn").exists()
     assert last_folder(app) == tmp_path
     assert str(tmp_path) in app.controller.message().text
+
+
+@pytest.mark.parametrize("name", ["games.pdn", "."])
+def test_a_game_added_to_an_open_collection_is_listed_there(app: App, tmp_path: Path, name: str) -> None:
+    """The list showed the games of before, and refused them all since the file had changed."""
+    games = tmp_path / "games.pdn"
+    games.write_text("1. 11-15 *\n\n1. 12-16 *\n")
+    app.shelf.open(tmp_path / name).wait()
+    shown(app, SavePage(app))._write(games, add=True)
+    library = app.shelf.library
+    assert library is not None
+    library.wait()
+    _, listed = library.search(Query(), 0, 9)
+    assert [len(library.game(game.number).moves) for game in listed] == [1, 1, 0]
 
 
 def test_a_name_with_a_dot_is_a_game_s_all_the_same(app: App, tmp_path: Path) -> None:

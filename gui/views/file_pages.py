@@ -261,6 +261,8 @@ class SavePage(MenuScene):
 
     def _write(self, path: Path, add: bool) -> None:
         self.app.controller.session.save_file(path, add)
+        for collection in (path, path.parent):  # open as a list, it would refuse every game of the changed file
+            self.app.shelf.reopen(collection.resolve())
         remember_folder(self.app, path.parent)
         self.app.controller.say(f"Added to {path}" if add else f"Saved as {path}")
         self.app.go.to_game()
