@@ -12,7 +12,7 @@ from selfplay.requests import PlayRequest
 
 if TYPE_CHECKING:
     from engine.board import Board
-    from engine.players import Player
+    from engine.players import HubPlayer, Player
     from gui.game.endgame_info import OracleAnswer
     from gui.game.opponents import CheckpointEntry, OpponentSpec
 
@@ -40,7 +40,7 @@ def play(request: PlayRequest) -> None:
 
             check_game(spec.checkpoint, read_info(checkpoint_folder(spec.checkpoint)).game)
         elif spec.kind == "external":
-            _start_engine(spec)  # raises if there is no such program; it is started at its first move
+            _make_engine(spec)  # raises if there is no such program; it is started beside the window
         plan = plan_for(spec, request.side or "black", request.fen or START_FEN)
     tools = MatchTools(_match_openings, _match_elo)
     options: dict[str, Any] = {"plan": plan, "menu": request.menu, "match_tools": tools}
@@ -49,7 +49,7 @@ def play(request: PlayRequest) -> None:
 
         book = read_book(request.puzzles)  # a bad file is reported before a window opens
         options |= {"puzzles": lambda: book.puzzles, "first": "puzzles"}
-    run(Opponents(make_network, _start_engine, find_networks), ask_oracle, **options)
+    run(Opponents(make_network, start_engine, find_networks), ask_oracle, **options)
 
 
 def make_network(spec: "OpponentSpec") -> "Player":
@@ -80,11 +80,17 @@ def make_network(spec: "OpponentSpec") -> "Player":
     return player
 
 
-def _start_engine(spec: "OpponentSpec") -> "Player":
-    """Makes the player of an external engine for ``gui``."""
+def _make_engine(spec: "OpponentSpec") -> "HubPlayer":
     from engine.players import HubPlayer
 
     return HubPlayer(spec.command or "", spec.seconds)
+
+
+def start_engine(spec: "OpponentSpec") -> "Player":
+    """Makes the player of an external engine for ``gui`` and starts it: getting ready is not time of its clock."""
+    player = _make_engine(spec)
+    player.start()
+    return player
 
 
 def find_networks() -> "list[CheckpointEntry]":

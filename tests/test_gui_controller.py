@@ -621,6 +621,29 @@ def test_a_player_that_takes_long_to_get_ready_says_so(game: Game) -> None:
     game.tick_until_moves(1)
 
 
+def test_an_engine_that_is_started_is_not_said_to_think(game: Game) -> None:
+    """It needs to report no counts, but its clock stands while it is started."""
+    started = threading.Event()
+
+    def start(_: OpponentSpec) -> AlphaBetaPlayer:
+        assert started.wait(PATIENCE)
+        return AlphaBetaPlayer(2)
+
+    game.thinker.close()
+    game.thinker = game.controller.thinker = Thinker(Opponents(external=start))
+    controller = game.start(Color.WHITE, spec=OpponentSpec(kind="external", command="engine"))
+    controller.tick()
+    game.now += 1
+    assert controller.message().text == "Getting ready"
+    assert controller.thinker.snapshot is not None
+    known = controller.thinker.snapshot
+    controller.thinker.snapshot = replace(known, status="thinking")
+    assert controller.message().text == "Black is thinking"
+    controller.thinker.snapshot = known
+    started.set()
+    game.tick_until_moves(1)
+
+
 def test_an_agent_that_is_being_made_does_not_lose_on_time(tmp_path: Path) -> None:
     ready = threading.Event()
 

@@ -1,6 +1,7 @@
 """Opponents and their strength, the settings menu's data, and what is said of endgames."""
 
 import json
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -11,6 +12,7 @@ import pytest
 from programs import PATIENCE
 from pydantic import ValidationError
 
+import crownhead_board
 from engine.board import Board
 from engine.fen import Color
 from engine.players import AlphaBetaPlayer, PlayerError, RandomPlayer, RolloutPlayer, WatchablePlayer
@@ -177,13 +179,19 @@ def test_other_opponents_come_from_outside() -> None:
 @pytest.mark.parametrize("watchable", [True, False])
 def test_a_network_has_searched_before_its_clock_runs(monkeypatch: pytest.MonkeyPatch, watchable: bool) -> None:
     """The first search of a pondering player compiled on its clock, and the first game was lost on time."""
-    from crownhead_board import make_network
-
     player = Mock(spec=WatchablePlayer if watchable else ["name", "seed", "choose"])
     monkeypatch.setattr("selfplay.machines.compiling.made_beside_compiling", lambda make: player)
-    assert make_network(OpponentSpec(kind="network", ponder=True)) is player
+    assert crownhead_board.make_network(OpponentSpec(kind="network", ponder=True)) is player
     searches = player.begin.return_value.advance if watchable else player.choose
     assert searches.call_count == 2, "the second keeps a tree"
+
+
+def test_an_engine_is_ready_before_its_clock_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that loaded its tables for longer than its clock had lost before its first move."""
+    started = Mock()
+    monkeypatch.setattr("engine.players.hub.HubPlayer.start", started)
+    crownhead_board.start_engine(OpponentSpec(kind="external", command=sys.executable))
+    started.assert_called_once_with()
 
 
 @pytest.mark.parametrize(("kind", "player"), [("alphabeta", AlphaBetaPlayer), ("rollout", RolloutPlayer)])

@@ -92,5 +92,6 @@ def _getting_ready(game: "GameController") -> bool:
     """Whether a player is still being made or has not begun to search. Engines need not report counts."""
     snapshot = game.thinker.snapshot
     agent = game.agents[game.session.board.turn].kind if game.thinking == "play" else game.adviser().kind
-    waits = snapshot is not None and snapshot.busy and not snapshot.count and agent not in ("random", "external")
-    return waits and game.waited >= _PATIENCE_S
+    if snapshot is None or not snapshot.busy or game.waited < _PATIENCE_S:
+        return False
+    return snapshot.status == "loading" or (not snapshot.count and agent not in ("random", "external"))
