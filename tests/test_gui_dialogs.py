@@ -67,6 +67,22 @@ def test_the_answer_chosen_at_first_does_not_resign(app: App) -> None:
     assert not app.controller.session.is_over
 
 
+def test_questions_of_other_scenes_have_the_same_keys(app: App) -> None:
+    """Over the board that sets up a position, Y, N and Shift+Tab did nothing."""
+    app.go.open(Action.SETUP)
+    setup = app.go.scene
+    press(app, "c")
+    press(app, "escape")
+    assert setup.question is not None
+    press(app, "n")
+    assert (setup.question, app.go.scene) == (None, setup)
+    press(app, "escape")
+    assert setup.question is not None
+    assert [setup.question.key(key) for key in ("return", "shift+tab", "return")] == ["no", None, "yes"]
+    press(app, "y")
+    assert app.go.scene is app.go.game
+
+
 @pytest.mark.parametrize("name", ["r", "d"])
 def test_a_question_ends_with_its_game(app: App, name: str) -> None:
     press(app, name)

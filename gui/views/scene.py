@@ -112,9 +112,9 @@ class Scene:
 
     def _key_of_question(self, question: Question, key: str) -> None:
         """Handles a key while a question is shown: an answer, or an action that works in every scene."""
-        action = action_for(self.name, key)
-        if action in _ANSWERS and _ANSWERS[action] in question.answers:
-            self._answer(question, _ANSWERS[action])
+        action, answer = action_for(self.name, key), action_for("game", key)  # yes and no have the same keys everywhere
+        if answer in _ANSWERS and _ANSWERS[answer] in question.answers:
+            self._answer(question, _ANSWERS[answer])
         elif action is None or not self.app.act(action):
             self._answer(question, question.key(key))
 

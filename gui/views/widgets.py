@@ -216,7 +216,7 @@ class Question:
             return self.buttons.focused
         if name == "escape":
             return self.buttons.buttons[-1].name
-        if name in ("tab", "right", "left"):
-            names = [button.name for button in self.buttons.buttons]
-            self.buttons.focused = turned(names, self.buttons.focused or names[0], -1 if name == "left" else 1)
+        if name in ("tab", "right", "shift+tab", "left"):
+            names, step = [button.name for button in self.buttons.buttons], 1 if name in ("tab", "right") else -1
+            self.buttons.focused = turned(names, self.buttons.focused or names[0], step)
         return None
