@@ -208,6 +208,23 @@ def test_the_page_begins_stops_and_ends_a_match(app: App) -> None:
     assert series.over
 
 
+def test_enter_twice_does_not_end_the_match(app: App, series: MatchSeries) -> None:
+    """The selection went on from *Stop after this game* to *End the match*, and nobody could watch the last game."""
+    app.series = series
+    app.go.open("match")
+    page = app.go.scene
+    assert isinstance(page, MatchPage)
+    app.frame()
+    page.menu.select_widget(next(one for one in page.menu.get_widgets() if one.get_title().startswith("Stop")))
+    page.menu.get_selected_widget().apply()
+    app.frame()
+    titles = [widget.get_title() for widget in page.menu.get_widgets()]
+    assert titles[1:4] == ["Watch", "Go on with the match", "End the match"]
+    assert page.menu.get_selected_widget().get_title() == "Go on with the match"
+    page.menu.get_selected_widget().apply()
+    assert (series.stopped, series.over, app.go.scene) == (False, False, app.go.game)
+
+
 def test_a_game_in_which_a_person_took_over_does_not_count(app: App, series: MatchSeries) -> None:
     controller = app.controller
     controller.take_over()

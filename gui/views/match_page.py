@@ -59,12 +59,13 @@ class MatchPage(MenuScene):
                 self.menu.add.label(row)
 
     def _under_way(self, series: MatchSeries) -> None:
-        playing = series.at_board(self.app.controller) and not series.stopped
-        if playing:
+        here = series.at_board(self.app.controller)
+        if here and not (series.stopped and self.app.controller.session.finished):
             self.button("Watch", self.app.go.to_game, "The games at the board")
+        if here and not series.stopped:  # the next button has its place, so that Enter twice does not end the match
             self.button("Stop after this game", partial(self._stop, series), "The games played by then are kept")
         else:
-            meaning = "Another game that was begun at the board meanwhile is kept"
+            meaning = "More games are played" if here else "Another game that was begun at the board meanwhile is kept"
             self.button("Go on with the match", partial(self._begin, series), meaning)
         self.button("End the match", self._end, "The table stays until another match begins")
 
