@@ -42,6 +42,7 @@ PAUSE_S = 20.0
 PATIENCE_S = 240.0
 STALL_S = 5.0
 WINDOW_S = 10.0  # over which a rate is measured
+AROUND = 3  # calm times before and after a fault that tell the usual rate
 FAULTS = ("actor", "raylet", "node", "pause", "join", "drain", "kill learner", "end learner")
 
 
@@ -154,7 +155,9 @@ class Campaign:
         return found
 
     def recovered_after(self, calm: list[tuple[float, float]]) -> list[float]:
-        """Seconds from the end of each fault until self-play is back at 95 % of the rate of calm times.
+        """Seconds from the end of each fault until self-play is back at 95 % of its rate.
+
+        That is the median at the end of the calm times around it: shared machines are slower for minutes at a time.
 
         Args:
             calm: beginning and end of each calm time; the first is before all faults, each other one after a fault.
@@ -164,11 +167,12 @@ class Campaign:
         def rate(begin: float) -> float:
             return sum(count for time_, count in played if begin <= time_ < begin + WINDOW_S) / WINDOW_S
 
-        usual = statistics.median(rate(end - WINDOW_S) for _, end in calm)
+        usual = [rate(end - WINDOW_S) for _, end in calm]
         found = []
-        for begin, end in calm[1:]:
+        for number, (begin, end) in enumerate(calm[1:], 1):
+            wanted = 0.95 * statistics.median(usual[max(0, number - AROUND) : number + AROUND + 1])
             starts = [begin + 0.5 * n for n in range(int(2 * (end - WINDOW_S - begin)) + 1)]
-            found.append(next((start - begin for start in starts if rate(start) >= 0.95 * usual), end - begin))
+            found.append(next((start - begin for start in starts if rate(start) >= wanted), end - begin))
         return found
 
     def accounts(self) -> dict[str, int]:
