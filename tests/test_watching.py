@@ -293,11 +293,13 @@ def test_a_player_against_time_keeps_its_tree() -> None:
 
 def test_whatever_a_move_may_need_is_prepared_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also the code for leaves that waited for a table, which are evaluated through Python, by other compiled code, and
-    that for the next move, which keeps a part of the tree."""
+    those for what is told of a move and for the next one, which keeps a part of the tree."""
     evaluator, asked = PiecesEvaluator(), list[int]()
     evaluate, play, played = evaluator.evaluate, LockstepSearch.play, list[int]()
+    result, told = LockstepSearch.result, list[int]()
     monkeypatch.setattr(evaluator, "evaluate", lambda leaves: asked.append(len(leaves)) or evaluate(leaves))
     monkeypatch.setattr(LockstepSearch, "play", lambda *call: played.append(call[2]) or play(*call))
+    monkeypatch.setattr(LockstepSearch, "result", lambda *call: told.append(call[1]) or result(*call))
     SearchPlayer("x", evaluator, seconds=0.1).prepare()
     assert asked[0] == 1
-    assert len(played) == 1
+    assert len(played) == len(told) == 1

@@ -93,6 +93,7 @@ class SearchPlayer:
             search.set_board(0, Board(fen))
             search.start(0, _FIRST, False)
             search.run(self.evaluator)
+            search.result(0)
             search.play(0, search.choose(0))
 
     def choose(self, boards: Sequence[Board]) -> list[Move]:
