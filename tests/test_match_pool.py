@@ -22,6 +22,7 @@ from programs import crownhead_program, wait_until
 
 from engine.board import Board
 from engine.players import parse_player
+from engine.players.search_player import SearchPlayer
 from engine.players.time_control import TimeControl
 from learner.checkpoint import save_checkpoint
 from learner.network import NETWORKS, make_network
@@ -188,6 +189,19 @@ def test_a_network_has_the_name_of_the_match_wherever_it_lies(network: str) -> N
         ("net@2", "random"),
         ("random", "net@2"),
     ]
+
+
+@pytest.mark.parametrize("how", ["", "@ponder"])
+def test_a_player_is_prepared_before_its_clock_runs(how: str, network: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where nothing is compiled yet, so that making a player does not do it: later moves took seconds."""
+    prepared = []
+    monkeypatch.setattr("selfplay.players.search_is_compiled", lambda: False)
+    monkeypatch.setattr(SearchPlayer, "prepare", lambda player: prepared.append(player.name))
+    players = Players()
+    task, _ = make_tasks(pair(f"{network}{how}", "random", TimeControl("move", 0.01)), starts(2), 1)
+    next(players.play(task))
+    players.close()
+    assert len(prepared) == 1
 
 
 def test_timed_games_know_time_and_value() -> None:

@@ -35,6 +35,10 @@ class PonderingPlayer:
         self._thread: threading.Thread | None = None
         self._enough = threading.Event()
 
+    def prepare(self) -> None:
+        """See ``SearchPlayer.prepare``."""
+        self._player.prepare()
+
     def seed(self, seed: int) -> None:
         self.rest()
         self._player.seed(seed)

@@ -9,6 +9,8 @@ from engine.board import Board
 from engine.game import ENGLISH, GAME
 from engine.players.base import Player, PlayerError, close_player, rest_player
 from engine.players.hub import HubPlayer
+from engine.players.pondering import PonderingPlayer
+from engine.players.search_player import SearchPlayer
 from engine.players.simple import make_simple_player
 from engine.players.spec import NetworkSpec, PlayerSpec
 from engine.players.time_control import TimeControl
@@ -82,6 +84,8 @@ def _warm_up(spec: PlayerSpec, player: Player) -> None:
         with contextlib.suppress(PlayerError):
             player.begin(Board()).choose()  # tells it to stop at once
         return
+    if isinstance(player, SearchPlayer | PonderingPlayer):
+        player.prepare()  # also what no move of those below may need
     ending = [_ENDGAME] if spec.timed and GAME == ENGLISH else []  # others have no tables to load
     for board in (Board(), *map(Board, ending)):
         for moves_made in range(1 + 2 * spec.timed):
